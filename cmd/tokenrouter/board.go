@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/charmbracelet/x/term"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/guard"
+	"tokenrouter/runtime/live"
+	"tokenrouter/runtime/tape"
+	"tokenrouter/scripting"
+	"tokenrouter/sessions/store"
+	"tokenrouter/tui/app"
+)
+
+// boardCmd opens the board, or prints one snapshot of it.
+type boardCmd struct {
+	clusterFlags
+	Clock   string  `default:"paced" enum:"live,paced" help:"paced (at the rhythm of --profile) or live (as fast as the machine can)."`
+	Once    bool    `help:"Print one snapshot of the board as text and exit."`
+	Seconds float64 `default:"3" help:"With --once: how long to run before the snapshot."`
+	Theme   string  `default:"auto" enum:"auto,dark,light" help:"Colours for a dark or a light background."`
+	Palette string  `default:"default" enum:"default,deuteranopia" help:"Colours that are told apart without red and green."`
+	ASCII   bool    `name:"ascii" help:"Draw with ASCII characters only."`
+}
+
+func (b *boardCmd) Run() error {
+	if !b.Once && (!term.IsTerminal(os.Stdout.Fd()) || !term.IsTerminal(os.Stdin.Fd())) {
+		fmt.Fprintln(os.Stderr, "tokenrouter: standard input and output are no terminal; printing one snapshot instead (as --once does)")
+		b.Once = true
+	}
+	if b.Once && !(b.Seconds > 0 && b.Seconds <= 3600) {
+		return usage(fmt.Errorf("--seconds %g is outside 0 to 3600", b.Seconds))
+	}
+	source, err := b.problems()
+	if err != nil {
+		return usage(err)
+	}
+	c, err := b.build(work{source: source, name: "problems", clock: b.Clock, watch: !b.Once})
+	if err != nil {
+		return err
+	}
+	if b.Once {
+		return b.snapshot(c)
+	}
+	return b.open(c)
+}
+
+// open shows the board until the user quits. A panic anywhere restores the
+// terminal first, then closes the session, then tells what happened.
+func (b *boardCmd) open(c *cluster) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	screen := &screenRuntime{cluster: c}
+	a, err := app.New(screen, app.Config{
+		Theme: b.Theme, Palette: b.Palette, ASCII: b.ASCII, Environ: os.Environ(),
+		Go:      func(name string, fn func()) { c.guard.Go(name, nil, fn) },
+		Started: func(restore func()) { screen.setRestore(restore) },
+	})
+	if err != nil {
+		return errors.Join(usage(err), screen.Close(ctx))
+	}
+	c.guard.AddHook(func(guard.Crash) {
+		screen.restore()
+		cancel()
+	})
+	c.runtime.Start()
+	err = a.Run(ctx)
+	err = errors.Join(err, screen.Close(context.Background()))
+	if crash, ok := c.guard.First(); ok {
+		return crashError(crash)
+	}
+	if path := c.path(); path != "" {
+		fmt.Println("session", path)
+	}
+	return err
+}
+
+// screenRuntime is the runtime as the screens see it.
+type screenRuntime struct {
+	cluster *cluster
+
+	once     sync.Once
+	closeErr error
+
+	mu        sync.Mutex
+	restoreFn func()
+}
+
+func (s *screenRuntime) setRestore(fn func()) {
+	s.mu.Lock()
+	s.restoreFn = fn
+	s.mu.Unlock()
+}
+
+func (s *screenRuntime) restore() {
+	s.mu.Lock()
+	fn := s.restoreFn
+	s.mu.Unlock()
+	if fn != nil {
+		fn()
+	}
+}
+
+func (s *screenRuntime) rt() *live.Runtime { return s.cluster.runtime }
+
+func (s *screenRuntime) Tape() *tape.Tape { return s.rt().Tape() }
+func (s *screenRuntime) Now() int64       { return s.rt().Now() }
+
+func (s *screenRuntime) Info() app.Info {
+	c := s.cluster
+	tok := c.models[0].Tokenizer
+	info := app.Info{
+		Program: "tokenrouter " + version(), Session: c.path(), Profile: c.profile, Seed: c.seed,
+		Text: tok.Bytes, EOS: c.models[0].EOS(),
+	}
+	for i, m := range c.models {
+		info.Models = append(info.Models, app.ModelInfo{
+			Role: event.Role(event.Peer(i), len(c.models)), Name: m.Name, Params: int64(m.Params()),
+			Hash: m.Hash(), Seats: c.seats,
+		})
+	}
+	return info
+}
+
+func (s *screenRuntime) Status() app.Status {
+	c := s.cluster
+	st := s.rt().Status()
+	out := app.Status{
+		Router: st.RouterFile, Hash: st.RouterHash, Clock: st.Clock, Profile: st.Profile, Speed: st.Speed,
+		Paused: st.Paused, Concurrency: st.Concurrency, Policy: st.Policy.Kind.String(), B: st.Policy.B,
+		Routers: s.rt().Routers(), Editable: st.RouterPath,
+	}
+	for _, k := range s.rt().Knobs() {
+		out.Knobs = append(out.Knobs, app.KnobState{Name: k.Name, Help: k.Help, Value: k.Value, Default: k.Default, Min: k.Min, Max: k.Max})
+	}
+	if c.session == nil {
+		out.RecordNote = "not recorded (--no-record)"
+		return out
+	}
+	out.Recorded = uint64(c.session.Bytes())
+	out.Recording = true
+	return out
+}
+
+func (s *screenRuntime) SetPaused(on bool)                    { s.rt().SetPaused(on) }
+func (s *screenRuntime) SetSpeed(f float64) error             { return s.rt().SetSpeed(f) }
+func (s *screenRuntime) SetClock(name string) error           { return s.rt().SetClock(name) }
+func (s *screenRuntime) SetConcurrency(n int) error           { return s.rt().SetConcurrency(n) }
+func (s *screenRuntime) SetRouter(name string) error          { return s.rt().SetRouter(name) }
+func (s *screenRuntime) SetKnob(name string, v float64) error { return s.rt().SetKnob(name, v) }
+func (s *screenRuntime) SetB(p event.Peer, b int) error       { return s.rt().SetB(p, b) }
+func (s *screenRuntime) Edit() (string, error)                { return s.rt().Edit() }
+
+func (s *screenRuntime) Explain(core event.Peer, pos int, row event.RowResult) string {
+	in := scripting.Row{Req: row.Req, Output: &row.Output, Pos: pos, State: row.State}
+	file, line, src, err := s.rt().Explain(core, row.Router, &in)
+	if err != nil || line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d  %s", file, line, src)
+}
+
+// Export writes the session so far; the recorder flushes several times a
+// second, so what is shown is nearly what is written.
+func (s *screenRuntime) Export(format string) (string, error) {
+	if s.cluster.session == nil {
+		return "", errors.New("nothing is recorded (--no-record), so there is nothing to export")
+	}
+	opened, err := store.Open(s.cluster.path())
+	if err != nil {
+		return "", err
+	}
+	out, err := writeExport(opened, format, "")
+	if err != nil {
+		// The session's folder may be full or read-only; the run goes on, and
+		// so does the wish to have the file.
+		var second error
+		if out, second = writeExport(opened, format, filepath.Join(".", filepath.Base(s.cluster.path())+"-"+exportName[format])); second != nil {
+			return "", errors.Join(err, second)
+		}
+	}
+	return out, nil
+}
+
+// Close ends the run and the session, once.
+func (s *screenRuntime) Close(ctx context.Context) error {
+	s.once.Do(func() { s.closeErr = s.cluster.close(ctx, "quit") })
+	return s.closeErr
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"tokenrouter/sessions/export"
+	"tokenrouter/sessions/store"
+)
+
+// exportCmd writes a session in another form.
+type exportCmd struct {
+	Session  string `arg:"" help:"Session: a folder, the name of one, the beginning of a name, or latest."`
+	Format   string `required:"" enum:"jsonl,perfetto" help:"jsonl (a row per token) or perfetto (a trace for ui.perfetto.dev)."`
+	Out      string `short:"o" placeholder:"FILE" help:"Where to write; - is standard output (default: a file in the session's folder)."`
+	Sessions string `placeholder:"DIR" help:"Where sessions are recorded (default: the user's state folder)."`
+}
+
+func (e *exportCmd) Run() error {
+	dir, err := sessionsDir(e.Sessions)
+	if err != nil {
+		return err
+	}
+	path, err := store.Find([]string{dir}, e.Session)
+	if err != nil {
+		return usage(err)
+	}
+	s, err := store.Open(path)
+	if err != nil {
+		return err
+	}
+	if !s.Report.Whole() {
+		fmt.Fprintln(os.Stderr, "tokenrouter:", s.Report.String())
+	}
+	out, err := writeExport(s, e.Format, e.Out)
+	if err != nil {
+		return err
+	}
+	if out != "-" {
+		fmt.Println(out)
+	}
+	return nil
+}
+
+const perfetto = "perfetto"
+
+// exportName is where an export goes unless told otherwise.
+var exportName = map[string]string{"jsonl": "tokens.jsonl", perfetto: "trace.json"}
+
+// writeExport writes s and returns the path written. A file appears whole or
+// not at all.
+func writeExport(s *store.Opened, format, out string) (string, error) {
+	write := export.JSONL
+	if format == perfetto {
+		write = export.Perfetto
+	}
+	if out == "-" {
+		w := bufio.NewWriterSize(os.Stdout, 1<<16)
+		return out, errors.Join(write(w, s), w.Flush())
+	}
+	if out == "" {
+		out = filepath.Join(s.Path, exportName[format])
+	}
+	return out, writeWhole(out, func(w io.Writer) error { return write(w, s) })
+}
+
+func writeWhole(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".export-*")
+	if err != nil {
+		return fmt.Errorf("%s cannot be written (%w); choose another place with --out FILE", path, err)
+	}
+	defer os.Remove(f.Name())
+	w := bufio.NewWriterSize(f, 1<<16)
+	err = errors.Join(write(w), w.Flush(), f.Chmod(0o644), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func sessionsDir(flag string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	return store.DefaultDir()
+}
+
+// sessionsCmd lists recorded sessions.
+type sessionsCmd struct {
+	Sessions string `placeholder:"DIR" help:"Where sessions are recorded (default: the user's state folder)."`
+}
+
+func (s *sessionsCmd) Run() error {
+	dir, err := sessionsDir(s.Sessions)
+	if err != nil {
+		return err
+	}
+	list, err := store.List(dir)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		fmt.Fprintf(os.Stderr, "no sessions in %s; tokenrouter or tokenrouter run records one\n", dir)
+		return nil
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SESSION\tSTARTED\tMODELS\tROUTER\tSIZE\tSTATE")
+	for _, e := range list {
+		printEntry(w, &e)
+	}
+	return w.Flush()
+}
+
+func printEntry(w io.Writer, e *store.Entry) {
+	if e.Err != nil {
+		fmt.Fprintf(w, "%s\t\t\t\t\t%v\n", e.Name, e.Err)
+		return
+	}
+	m := &e.Manifest
+	models := ""
+	for i, md := range m.Models {
+		if i > 0 {
+			models += "+"
+		}
+		models += md.Name
+	}
+	state := "open, or ended without closing"
+	if m.Closed != nil {
+		state = m.Closed.Reason + " after " + time.Duration(m.Closed.Duration).Round(time.Second).String()
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, m.StartedAt.Format(time.DateTime), models,
+		routerLabel(m.Router.File, m.Router.Hash), sizeText(e.Bytes), state)
+}
+
+// sizeText is a number of bytes as a person reads it.
+func sizeText(n int64) string {
+	const unit = 1 << 10
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	x, suffix := float64(n)/unit, "KiB"
+	for _, s := range []string{"MiB", "GiB"} {
+		if x >= unit {
+			x, suffix = x/unit, s
+		}
+	}
+	return fmt.Sprintf("%.1f %s", x, suffix)
+}

@@ -1,0 +1,117 @@
+// Command tokenrouter is a workbench for token-level routing: it runs a small
+// and a large language model side by side, lets a Lua router decide token by
+// token which of them writes, and shows, records and exports what happens.
+//
+// This package is flags and wiring. Read cluster.go for how a runtime is put
+// together from flags, then board.go (terminal), run.go (without one) and
+// export.go.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"tokenrouter/runtime/model/tiny"
+)
+
+// Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// cli is the command line. The board is what runs when no command is named.
+type cli struct {
+	Board    boardCmd    `cmd:"" default:"withargs" help:"Open the board: two models, a router, live (the default)."`
+	Run      runCmd      `cmd:"" help:"Run requests without a terminal and print a summary."`
+	Export   exportCmd   `cmd:"" help:"Write a session in a form that other tools read."`
+	Sessions sessionsCmd `cmd:"" help:"List recorded sessions."`
+	Routers  routersCmd  `cmd:"" help:"List the routers that can be named."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
+}
+
+// exitError carries an exit code with an error that has been printed or needs
+// no more than its text.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func main() { os.Exit(realMain(os.Args[1:])) }
+
+func realMain(args []string) int {
+	var c cli
+	code := -1
+	parser, err := kong.New(
+		&c, kong.Name("tokenrouter"),
+		kong.Description("A workbench for token-level LLM routing. Without a command it opens the board."),
+		kong.UsageOnError(),
+		kong.Exit(func(n int) { code = n }),
+		kong.Vars{"models": strings.Join(tiny.Names(), ", ")},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tokenrouter:", err)
+		return exitFailed
+	}
+	ctx, err := parser.Parse(args)
+	if code >= 0 {
+		return code // help was printed
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "tokenrouter: %v; see tokenrouter --help\n", err)
+		return exitUsage
+	}
+	if err := ctx.Run(); err != nil {
+		if e, ok := errors.AsType[*exitError](err); ok {
+			fmt.Fprintln(os.Stderr, "tokenrouter:", e)
+			return e.code
+		}
+		fmt.Fprintln(os.Stderr, "tokenrouter:", err)
+		return exitFailed
+	}
+	return 0
+}
+
+// usage marks an error as one of the command line.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: exitUsage, err: err}
+}
+
+// version is the module's version as the go command recorded it, with the
+// revision where there is one.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	if v == "" || v == "(devel)" {
+		v = "devel"
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				v += "+" + s.Value[:12]
+			}
+		}
+	}
+	return v
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run() error {
+	fmt.Println("tokenrouter", version())
+	return nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/term"
+
+	"tokenrouter/tui/board"
+	"tokenrouter/tui/theme"
+)
+
+// snapshot runs the cluster for a while and prints the board once, as text.
+func (b *boardCmd) snapshot(c *cluster) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	screen := &screenRuntime{cluster: c}
+	sub := c.runtime.Tape().Subscribe()
+	profile := colorprofile.Detect(os.Stdout, os.Environ())
+	model := board.New(screen.Info(), theme.New(theme.Options{
+		Profile: profile, Light: b.Theme == "light", Palette: theme.Palette(b.Palette), ASCII: b.ASCII,
+	}))
+	c.runtime.Start()
+	timer := time.NewTimer(time.Duration(b.Seconds * float64(time.Second)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	model.SetStatus(screen.Status())
+	model.Add(sub.Next(nil, 0))
+	w, h := size()
+	text := board.Text(model, w, h, c.runtime.Now(), profile < colorprofile.ANSI)
+	err := c.close(context.Background(), "snapshot taken")
+	fmt.Print(text)
+	if ctx.Err() != nil {
+		err = errors.Join(err, &exitError{exitInterrupted, errors.New("interrupted; the snapshot is of the time until then")})
+	}
+	return err
+}
+
+// size is the snapshot's: the terminal's if there is one, else COLUMNS and
+// LINES, else 120 x 36.
+func size() (width, height int) {
+	if w, h, err := term.GetSize(os.Stdout.Fd()); err == nil && w > 0 && h > 1 {
+		return w, h - 1
+	}
+	number := func(name string, or int) int {
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+			return min(n, 1000)
+		}
+		return or
+	}
+	return number("COLUMNS", 120), number("LINES", 36)
+}

@@ -1,0 +1,173 @@
+package kernels
+
+// Lanes is the number of rows of a weight tile.
+const Lanes = 4
+
+// Matrix is a weight matrix of Rows x Cols in tiles of four rows: element
+// (r, k) lies at tiles[r/4*Cols+k][r%4]. Four neighbouring rows then stream
+// through one pointer, and a tile's four sums are independent chains. The last
+// tile is padded with zero rows.
+type Matrix struct {
+	Rows, Cols int
+	tiles      [][Lanes]float32
+}
+
+// NewMatrix tiles a row-major matrix; it copies w, which holds rows*cols values.
+func NewMatrix(rows, cols int, w []float32) Matrix {
+	n := (rows + Lanes - 1) / Lanes
+	m := Matrix{Rows: rows, Cols: cols, tiles: make([][Lanes]float32, n*cols)}
+	for r := range rows {
+		row := w[r*cols : (r+1)*cols]
+		t := m.tiles[r/Lanes*cols:][:cols]
+		for k, v := range row {
+			t[k][r%Lanes] = v
+		}
+	}
+	return m
+}
+
+// Row copies row r into dst, which holds Cols values.
+func (m *Matrix) Row(dst []float32, r int) {
+	t := m.tiles[r/Lanes*m.Cols:][:m.Cols]
+	dst = dst[:len(t)]
+	lane := r % Lanes
+	for k := range t {
+		dst[k] = t[k][lane]
+	}
+}
+
+// MatMul writes y = x * transpose(m) for n columns: column c of the input is
+// x[c*Cols:], its output y[c*Rows:]. Each output is one sum over k = 0..Cols-1
+// in that order.
+func MatMul(y []float32, m *Matrix, x []float32, n int) {
+	rows, cols := m.Rows, m.Cols
+	if rows == 0 || cols == 0 {
+		clear(y[:n*rows])
+		return
+	}
+	for r := 0; r < rows; r += Lanes {
+		w := m.tiles[r/Lanes*cols:][:cols]
+		c := 0
+		if r+Lanes <= rows {
+			for ; c+2 <= n; c += 2 {
+				a := (*[Lanes]float32)(y[c*rows+r:])
+				b := (*[Lanes]float32)(y[(c+1)*rows+r:])
+				tile2(a, b, w, x[c*cols:][:cols], x[(c+1)*cols:][:cols])
+			}
+			if c < n {
+				tile1((*[Lanes]float32)(y[c*rows+r:]), w, x[c*cols:][:cols])
+			}
+			continue
+		}
+		for ; c < n; c++ {
+			var a [Lanes]float32
+			tile1(&a, w, x[c*cols:][:cols])
+			copy(y[c*rows+r:(c+1)*rows], a[:])
+		}
+	}
+}
+
+// tile1 computes four rows against one column: y[i] = sum over k of w[k][i]*x[k].
+// Unrolling by four keeps the loop out of the way of the adders.
+func tile1(y *[Lanes]float32, w [][Lanes]float32, x []float32) {
+	var a0, a1, a2, a3 float32
+	w = w[:len(x)]
+	k := 0
+	for ; k <= len(x)-4; k += 4 {
+		r := (*[4][Lanes]float32)(w[k:])
+		v := (*[4]float32)(x[k:])
+		a0 += float32(r[0][0] * v[0])
+		a1 += float32(r[0][1] * v[0])
+		a2 += float32(r[0][2] * v[0])
+		a3 += float32(r[0][3] * v[0])
+		a0 += float32(r[1][0] * v[1])
+		a1 += float32(r[1][1] * v[1])
+		a2 += float32(r[1][2] * v[1])
+		a3 += float32(r[1][3] * v[1])
+		a0 += float32(r[2][0] * v[2])
+		a1 += float32(r[2][1] * v[2])
+		a2 += float32(r[2][2] * v[2])
+		a3 += float32(r[2][3] * v[2])
+		a0 += float32(r[3][0] * v[3])
+		a1 += float32(r[3][1] * v[3])
+		a2 += float32(r[3][2] * v[3])
+		a3 += float32(r[3][3] * v[3])
+	}
+	for ; k < len(x); k++ {
+		r, v := &w[k], x[k]
+		a0 += float32(r[0] * v)
+		a1 += float32(r[1] * v)
+		a2 += float32(r[2] * v)
+		a3 += float32(r[3] * v)
+	}
+	y[0], y[1], y[2], y[3] = a0, a1, a2, a3
+}
+
+// tile2 computes four rows against two columns, each output in the order of
+// tile1: a weight is loaded once for both, and eight chains fill the adders.
+func tile2(y, z *[Lanes]float32, w [][Lanes]float32, x, u []float32) {
+	var a0, a1, a2, a3, b0, b1, b2, b3 float32
+	w, u = w[:len(x)], u[:len(x)]
+	k := 0
+	for ; k <= len(x)-4; k += 4 {
+		r := (*[4][Lanes]float32)(w[k:])
+		v := (*[4]float32)(x[k:])
+		s := (*[4]float32)(u[k:])
+		a0 += float32(r[0][0] * v[0])
+		b0 += float32(r[0][0] * s[0])
+		a1 += float32(r[0][1] * v[0])
+		b1 += float32(r[0][1] * s[0])
+		a2 += float32(r[0][2] * v[0])
+		b2 += float32(r[0][2] * s[0])
+		a3 += float32(r[0][3] * v[0])
+		b3 += float32(r[0][3] * s[0])
+		a0 += float32(r[1][0] * v[1])
+		b0 += float32(r[1][0] * s[1])
+		a1 += float32(r[1][1] * v[1])
+		b1 += float32(r[1][1] * s[1])
+		a2 += float32(r[1][2] * v[1])
+		b2 += float32(r[1][2] * s[1])
+		a3 += float32(r[1][3] * v[1])
+		b3 += float32(r[1][3] * s[1])
+		a0 += float32(r[2][0] * v[2])
+		b0 += float32(r[2][0] * s[2])
+		a1 += float32(r[2][1] * v[2])
+		b1 += float32(r[2][1] * s[2])
+		a2 += float32(r[2][2] * v[2])
+		b2 += float32(r[2][2] * s[2])
+		a3 += float32(r[2][3] * v[2])
+		b3 += float32(r[2][3] * s[2])
+		a0 += float32(r[3][0] * v[3])
+		b0 += float32(r[3][0] * s[3])
+		a1 += float32(r[3][1] * v[3])
+		b1 += float32(r[3][1] * s[3])
+		a2 += float32(r[3][2] * v[3])
+		b2 += float32(r[3][2] * s[3])
+		a3 += float32(r[3][3] * v[3])
+		b3 += float32(r[3][3] * s[3])
+	}
+	for ; k < len(x); k++ {
+		r, v, s := &w[k], x[k], u[k]
+		a0 += float32(r[0] * v)
+		b0 += float32(r[0] * s)
+		a1 += float32(r[1] * v)
+		b1 += float32(r[1] * s)
+		a2 += float32(r[2] * v)
+		b2 += float32(r[2] * s)
+		a3 += float32(r[3] * v)
+		b3 += float32(r[3] * s)
+	}
+	y[0], y[1], y[2], y[3] = a0, a1, a2, a3
+	z[0], z[1], z[2], z[3] = b0, b1, b2, b3
+}
+
+// Dot is the scalar product of x and y (of equal length), summed in the order
+// of the tiles: the definition they are tested against.
+func Dot(x, y []float32) float32 {
+	var s float32
+	y = y[:len(x)]
+	for k, v := range x {
+		s += float32(v * y[k])
+	}
+	return s
+}

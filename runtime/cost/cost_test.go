@@ -1,0 +1,171 @@
+package cost
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// 6.0 and 27.9 ms a step, flat: the throughput model's paper point.
+func TestA100R2R(t *testing.T) {
+	p, err := Lookup(A100R2R)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const small, middle, large = 6 * time.Millisecond, 12300 * time.Microsecond, 27900 * time.Microsecond
+	for models, want := range map[int][]time.Duration{1: {small}, 2: {small, large}, 3: {small, middle, large}} {
+		run, err := p.For(models)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(run.Rows) != models || run.Name != A100R2R {
+			t.Errorf("profile for %d models is %+v", models, run)
+		}
+		for m, d := range want {
+			for _, batch := range [][2]int{{1, 0}, {8, 0}, {0, 500}, {32, 96}} {
+				if got := run.Step(m, batch[0], batch[1]); got != d {
+					t.Errorf("%d models: step of model %d with batch %v takes %v, want %v", models, m, batch, got, d)
+				}
+			}
+		}
+	}
+	for _, models := range []int{0, 4, -1} {
+		if _, err := p.For(models); err == nil || !strings.Contains(err.Error(), A100R2R) {
+			t.Errorf("For(%d) gives %v", models, err)
+		}
+	}
+}
+
+func TestLookupUnknown(t *testing.T) {
+	_, err := Lookup("h100")
+	if want := `cost profile "h100" is unknown; built-in profiles: a100-r2r`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// A caller that changes a profile changes its own copy.
+func TestLookupGivesACopy(t *testing.T) {
+	for _, name := range Names() {
+		p, err := Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.check(); err != nil {
+			t.Errorf("built-in profile is refused: %v", err)
+		}
+		p.Rows[0].Base = 1
+		again, _ := Lookup(name)
+		if again.Rows[0].Base == 1 {
+			t.Errorf("profile %s is shared", name)
+		}
+	}
+}
+
+func TestReadAffine(t *testing.T) {
+	p, err := Read(strings.NewReader(`{"name": "mine", "roles": [
+		{"role": "large", "base_ms": 20, "per_decode_row_ms": 0.5, "per_prefill_token_ms": 0.01},
+		{"role": "small", "base_ms": 0.0000015}]}`), "mine.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := p.For(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run.Step(1, 4, 100); got != 23*time.Millisecond {
+		t.Errorf("20 + 4*0.5 + 100*0.01 ms is %v", got)
+	}
+	if got := run.Step(0, 4, 100); got != 2*time.Nanosecond {
+		t.Errorf("1.5 ns is rounded to %v", got)
+	}
+	if _, err := p.For(3); err == nil || !strings.Contains(err.Error(), "middle") {
+		t.Errorf("three models without a middle row: %v", err)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	row := func(s string) string { return `{"name": "p", "roles": [` + s + `]}` }
+	for _, c := range []struct{ in, want string }{
+		{"", "EOF"},
+		{"[]", "cannot unmarshal array"},
+		{row(`{"role": "small", "base_ms": 1}`) + "{}", "more text after the profile"},
+		{`{"roles": [{"role": "small", "base_ms": 1}]}`, `"name" is missing`},
+		{`{"name": "p"}`, `"roles" is empty`},
+		{row(`{"role": "tiny", "base_ms": 1}`), `role "tiny" is unknown; roles are small, middle, large`},
+		{row(`{"role": "small", "base_ms": 1}, {"role": "small", "base_ms": 2}`), "role small has two rows"},
+		{row(`{"role": "small", "base": 1}`), `unknown field "base"`},
+		{row(`{"role": "small"}`), "base_ms of small is missing or 0"},
+		{row(`{"role": "small", "base_ms": -1}`), "base_ms of small is -1"},
+		{row(`{"role": "small", "base_ms": 1, "per_decode_row_ms": 1e9}`), "per_decode_row_ms of small is 1e+09"},
+		{row(`{"role": "small", "base_ms": 1, "per_prefill_token_ms": -0.1}`), "per_prefill_token_ms of small is -0.1"},
+	} {
+		_, err := Read(strings.NewReader(c.in), "x.json")
+		if err == nil || !strings.HasPrefix(err.Error(), "cost profile x.json: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s gives %v, want %s", c.in, err, c.want)
+		}
+	}
+	if err := (Profile{Name: "p", Rows: []Row{{Role: Small, Base: math.NaN()}}}).check(); err == nil {
+		t.Error("NaN was accepted")
+	}
+	gone := errors.New("gone")
+	if _, err := Read(iotest.ErrReader(gone), "x.json"); !errors.Is(err, gone) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Whatever is accepted survives its JSON form, and steps take time that never
+// falls with the batch.
+func TestProfileProperties(t *testing.T) {
+	ms := rapid.Float64Range(0, maxMillis)
+	rapid.Check(t, func(t *rapid.T) {
+		p := Profile{Name: rapid.StringMatching(`[a-z][a-z0-9-]{0,8}`).Draw(t, "name")}
+		for _, role := range rolesOf[3] {
+			p.Rows = append(p.Rows, Row{role, rapid.Float64Range(1e-6, maxMillis).Draw(t, "base"), ms.Draw(t, "row"), ms.Draw(t, "token")})
+		}
+		text, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Read(bytes.NewReader(text), "p.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(p, back); diff != "" {
+			t.Fatal(diff)
+		}
+		rows, tokens := rapid.IntRange(0, 256).Draw(t, "rows"), rapid.IntRange(0, 1024).Draw(t, "tokens")
+		for m := range p.Rows {
+			d := p.Step(m, rows, tokens)
+			if d <= 0 || p.Step(m, rows+1, tokens) < d || p.Step(m, rows, tokens+1) < d {
+				t.Fatalf("step of %+v with %d rows and %d tokens takes %v", p.Rows[m], rows, tokens, d)
+			}
+		}
+	})
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"name": "p", "source": "s", "roles": [{"role": "small", "base_ms": 6}, {"role": "large", "base_ms": 27.9}]}`))
+	f.Add([]byte(`{"name": "p", "roles": [{"role": "small", "base_ms": 1e400}]}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		p, err := Read(bytes.NewReader(in), "f")
+		if err != nil {
+			return
+		}
+		if err := p.check(); err != nil {
+			t.Fatal(err)
+		}
+		for m := range p.Rows {
+			if p.Step(m, 1, 1) < 0 {
+				t.Fatalf("negative step of %+v", p.Rows[m])
+			}
+		}
+	})
+}

@@ -1,0 +1,289 @@
+package event_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tokenrouter/runtime/event"
+)
+
+func orNil[T any](g *rapid.Generator[[]T]) *rapid.Generator[[]T] {
+	return rapid.Map(g, func(v []T) []T {
+		if len(v) == 0 {
+			return nil
+		}
+		return v
+	})
+}
+
+var (
+	genTokens = orNil(rapid.SliceOfN(rapid.Int32(), 0, 12))
+	genBytes  = orNil(rapid.SliceOfN(rapid.Byte(), 0, 12))
+	genInts   = orNil(rapid.SliceOfN(rapid.Int(), 0, 4))
+	genFloat  = rapid.Float32()
+	genText   = rapid.String()
+	genReq    = rapid.Map(rapid.Uint64(), func(v uint64) event.ReqID { return event.ReqID(v) })
+	genPeer   = rapid.Map(rapid.Int16(), func(v int16) event.Peer { return event.Peer(v) })
+)
+
+func genSampling(t *rapid.T) event.Sampling {
+	return event.Sampling{
+		Temperature: genFloat.Draw(t, "temperature"), TopK: rapid.Int().Draw(t, "topk"),
+		TopP: genFloat.Draw(t, "topp"), Seed: rapid.Uint64().Draw(t, "seed"),
+	}
+}
+
+func genPeerReq(t *rapid.T) *event.PeerReq {
+	return &event.PeerReq{
+		ID: genReq.Draw(t, "id"), From: genPeer.Draw(t, "from"), Hop: rapid.Uint32().Draw(t, "hop"),
+		Loc: rapid.Int().Draw(t, "loc"), Suffix: genTokens.Draw(t, "suffix"), Seen: genInts.Draw(t, "seen"),
+		Status: event.Status(rapid.IntRange(0, int(event.Resend)).Draw(t, "status")),
+		Budget: rapid.Int().Draw(t, "budget"),
+		Limits: event.Limits{
+			PromptLen: rapid.Int().Draw(t, "promptlen"), MaxLen: rapid.Int().Draw(t, "maxlen"), EOS: genTokens.Draw(t, "eos"),
+		},
+		Sampling: genSampling(t), State: genBytes.Draw(t, "state"), Fields: genBytes.Draw(t, "fields"),
+		Router: genText.Draw(t, "router"), Err: genText.Draw(t, "err"),
+	}
+}
+
+func genRowResult(t *rapid.T) event.RowResult {
+	return event.RowResult{
+		Req: genReq.Draw(t, "req"),
+		Output: event.Output{
+			Token: rapid.Int32().Draw(t, "token"), Entropy: genFloat.Draw(t, "entropy"),
+			EntropyNorm: genFloat.Draw(t, "norm"), Top1: genFloat.Draw(t, "top1"), Top2: genFloat.Draw(t, "top2"),
+			LogSumExp: genFloat.Draw(t, "lse"),
+			TopK: orNil(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event.TokenProb {
+				return event.TokenProb{Token: rapid.Int32().Draw(t, "token"), Logprob: genFloat.Draw(t, "logprob")}
+			}), 0, 5)).Draw(t, "topk"),
+		},
+		Dest: genPeer.Draw(t, "dest"), Action: event.Action(rapid.IntRange(0, 1).Draw(t, "action")),
+		Budget: rapid.Int().Draw(t, "budget"), State: genBytes.Draw(t, "state"), Fields: genBytes.Draw(t, "fields"),
+		Fault: genText.Draw(t, "fault"), Router: genText.Draw(t, "router"),
+	}
+}
+
+func genEvent(t *rapid.T) event.Event {
+	ev := event.Event{Kind: event.Kind(rapid.IntRange(int(event.Arrive), int(event.SetPolicy)).Draw(t, "kind")), At: rapid.Int64().Draw(t, "at")}
+	present := rapid.Bool().Draw(t, "present")
+	switch ev.Kind {
+	case event.Arrive:
+		ev.Req = genReq.Draw(t, "req")
+		if present {
+			ev.Arrival = &event.Arrival{
+				Prompt: genTokens.Draw(t, "prompt"), MaxTokens: rapid.Int().Draw(t, "max"),
+				EOS: genTokens.Draw(t, "eos"), Sampling: genSampling(t),
+			}
+		}
+	case event.StepDone:
+		if present {
+			ev.Step = &event.StepResult{
+				Batch: rapid.Uint64().Draw(t, "batch"), Rows: orNil(rapid.SliceOfN(rapid.Custom(genRowResult), 0, 3)).Draw(t, "rows"),
+				ExecNs: rapid.Int64().Draw(t, "exec"), RouteNs: rapid.Int64().Draw(t, "route"), Err: genText.Draw(t, "err"),
+			}
+		}
+	case event.PeerIn:
+		if present {
+			ev.Peer = genPeerReq(t)
+		}
+		ev.Verdict = event.Verdict{
+			Kind: event.VerdictKind(rapid.IntRange(0, 1).Draw(t, "verdict")),
+			Ids:  genTokens.Draw(t, "ids"), Fault: genText.Draw(t, "fault"),
+		}
+	case event.Active:
+		ev.N = rapid.Int().Draw(t, "n")
+	case event.Wake:
+		ev.Gen = rapid.Uint64().Draw(t, "gen")
+	case event.Stop:
+		ev.Req, ev.Pos = genReq.Draw(t, "req"), rapid.Int().Draw(t, "pos")
+	case event.Cancel:
+		ev.Req = genReq.Draw(t, "req")
+	case event.SetPolicy:
+		if present {
+			ev.Policy = &event.Policy{
+				Kind: event.PolicyKind(rapid.IntRange(0, int(event.Fixed)).Draw(t, "policy")),
+				B:    genInts.Draw(t, "b"), W: rapid.Int64().Draw(t, "w"),
+			}
+		}
+	}
+	return ev
+}
+
+func genBatch(t *rapid.T) *event.Batch {
+	return &event.Batch{
+		ID: rapid.Uint64().Draw(t, "id"), Rule: event.Rule(rapid.IntRange(0, int(event.RuleGuard)).Draw(t, "rule")),
+		Ready: rapid.Int().Draw(t, "ready"), B: rapid.Int().Draw(t, "b"),
+		Rows: orNil(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event.Row {
+			return event.Row{
+				Req: genReq.Draw(t, "req"), Start: rapid.Int().Draw(t, "start"), Tokens: genTokens.Draw(t, "tokens"),
+				Sample: rapid.Bool().Draw(t, "sample"), Prefill: rapid.Bool().Draw(t, "prefill"),
+				Recomputed: rapid.Int().Draw(t, "recomputed"), WaitedNs: rapid.Int64().Draw(t, "waited"),
+				PromptLen: rapid.Int().Draw(t, "promptlen"), Sampling: genSampling(t),
+			}
+		}), 0, 3)).Draw(t, "rows"),
+	}
+}
+
+func genCommand(t *rapid.T) event.Command {
+	cmd := event.Command{Kind: event.CmdKind(rapid.IntRange(int(event.Admit), int(event.Note)).Draw(t, "kind"))}
+	if k := cmd.Kind; k != event.TellActive && k != event.RunBatch && k != event.WakeAt {
+		cmd.Req = genReq.Draw(t, "req")
+	}
+	present := rapid.Bool().Draw(t, "present")
+	switch cmd.Kind {
+	case event.Admit, event.TellActive:
+		cmd.N = rapid.Int().Draw(t, "n")
+	case event.Reject:
+		cmd.Text = genText.Draw(t, "text")
+	case event.RunBatch:
+		if present {
+			cmd.Batch = genBatch(t)
+		}
+	case event.SendPeer:
+		cmd.To = genPeer.Draw(t, "to")
+		if present {
+			cmd.Peer = genPeerReq(t)
+		}
+	case event.Emit:
+		cmd.Pos, cmd.Token = rapid.Int().Draw(t, "pos"), rapid.Int32().Draw(t, "token")
+	case event.Finish:
+		cmd.Reason = event.Reason(rapid.IntRange(0, int(event.ReasonError)).Draw(t, "reason"))
+		cmd.N, cmd.Text = rapid.Int().Draw(t, "n"), genText.Draw(t, "text")
+	case event.WakeAt:
+		cmd.At, cmd.Gen = rapid.Int64().Draw(t, "at"), rapid.Uint64().Draw(t, "gen")
+	case event.Note:
+		cmd.Note = event.NoteKind(rapid.IntRange(0, int(event.NoteResend)).Draw(t, "note"))
+		cmd.N, cmd.Text = rapid.Int().Draw(t, "n"), genText.Draw(t, "text")
+	}
+	return cmd
+}
+
+// What is written is read back as it was, with whatever stands behind it left
+// alone, and every shorter prefix is refused as too short.
+func TestEventRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := genEvent(t)
+		b := event.AppendEvent([]byte("head"), &want)[4:]
+		got, n, err := event.DecodeEvent(append(bytes.Clone(b), 0xff))
+		if err != nil || n != len(b) || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v\n became %v\n (%d of %d bytes, %v)", want, got, n, len(b), err)
+		}
+		if cut := rapid.IntRange(0, len(b)-1).Draw(t, "cut"); true {
+			if _, _, err := event.DecodeEvent(b[:cut]); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Fatalf("%d of %d bytes: %v", cut, len(b), err)
+			}
+		}
+		if want.String() == "" {
+			t.Fatal("an event without a line")
+		}
+	})
+}
+
+func TestCommandRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := genCommand(t)
+		b := event.AppendCommand(nil, &want)
+		got, n, err := event.DecodeCommand(append(bytes.Clone(b), 0xff))
+		if err != nil || n != len(b) || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v\n became %v\n (%d of %d bytes, %v)", want, got, n, len(b), err)
+		}
+		if cut := rapid.IntRange(0, len(b)-1).Draw(t, "cut"); true {
+			if _, _, err := event.DecodeCommand(b[:cut]); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Fatalf("%d of %d bytes: %v", cut, len(b), err)
+			}
+		}
+		if want.String() == "" {
+			t.Fatal("a command without a line")
+		}
+	})
+}
+
+// The numbers on disk never change: these bytes were written by the first
+// version of the format.
+func TestStableBytes(t *testing.T) {
+	for _, tc := range []struct {
+		ev   event.Event
+		want []byte
+	}{
+		{event.Event{Kind: event.Dispatch, At: 300}, []byte{2, 0xd8, 4}},
+		{event.Event{Kind: event.Active, At: 1, N: 3}, []byte{5, 2, 6}},
+		{event.Event{Kind: event.Wake, Gen: 200}, []byte{6, 0, 0xc8, 1}},
+		{event.Event{Kind: event.Stop, Req: 5, Pos: 7}, []byte{7, 0, 5, 14}},
+		{event.Event{Kind: event.Cancel, Req: 5}, []byte{8, 0, 5}},
+		{event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: event.Fixed, B: []int{1, 3}, W: 5}}, []byte{9, 0, 1, 1, 2, 2, 6, 10}},
+		{
+			event.Event{Kind: event.Arrive, Req: 1, Arrival: &event.Arrival{Prompt: []event.Token{4, -1}, MaxTokens: 2, Sampling: event.Sampling{Temperature: 1}}},
+			[]byte{1, 0, 1, 1, 2, 8, 1, 4, 0, 0, 0, 0x80, 0x3f, 0, 0, 0, 0, 0, 0},
+		},
+	} {
+		if got := event.AppendEvent(nil, &tc.ev); !bytes.Equal(got, tc.want) {
+			t.Errorf("%v: % x, want % x", tc.ev, got, tc.want)
+		}
+	}
+	cmd := event.Command{Kind: event.Emit, Req: 2, Pos: 9, Token: 70}
+	if got, want := event.AppendCommand(nil, &cmd), []byte{6, 2, 18, 0x8c, 1}; !bytes.Equal(got, want) {
+		t.Errorf("%v: % x, want % x", cmd, got, want)
+	}
+}
+
+// A length that the data cannot hold is refused before anything is allocated.
+func TestLyingLength(t *testing.T) {
+	lie := []byte{1, 0, 1, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}
+	allocs := testing.AllocsPerRun(100, func() {
+		if _, _, err := event.DecodeEvent(lie); err == nil {
+			t.Fatal("accepted")
+		}
+	})
+	if allocs > 20 {
+		t.Fatalf("%v allocations", allocs)
+	}
+}
+
+func TestNaNSurvives(t *testing.T) {
+	nan := math.Float32frombits(0x7fc01234)
+	ev := event.Event{Kind: event.StepDone, Step: &event.StepResult{Rows: []event.RowResult{{Output: event.Output{Entropy: nan}}}}}
+	got, _, err := event.DecodeEvent(event.AppendEvent(nil, &ev))
+	if err != nil || math.Float32bits(got.Step.Rows[0].Output.Entropy) != 0x7fc01234 {
+		t.Fatalf("%v %v", got, err)
+	}
+}
+
+// Foreign bytes never panic, and what is accepted is written back as something
+// that reads the same.
+func FuzzDecode(f *testing.F) {
+	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.SetPolicy, At: 7, Policy: &event.Policy{Kind: event.Fixed, B: []int{1, 3}, W: 9}}))
+	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 1, From: 1, Hop: 2, Suffix: []event.Token{5}, Seen: []int{3, 4}, Status: event.Alive}}))
+	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.StepDone, Step: &event.StepResult{Batch: 1, Rows: []event.RowResult{{Req: 1, Dest: 1}}}}))
+	f.Add(event.AppendCommand(nil, &event.Command{Kind: event.RunBatch, Batch: &event.Batch{ID: 1, Rows: []event.Row{{Req: 1, Tokens: []event.Token{1, 2}}}}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if ev, n, err := event.DecodeEvent(b); err == nil {
+			if n < 1 || n > len(b) {
+				t.Fatalf("took %d of %d bytes", n, len(b))
+			}
+			once := event.AppendEvent(nil, &ev)
+			again, _, err := event.DecodeEvent(once)
+			if err != nil || !bytes.Equal(event.AppendEvent(nil, &again), once) {
+				t.Fatalf("%v is not read back: %v", ev, err)
+			}
+			_ = ev.String()
+		}
+		if cmd, n, err := event.DecodeCommand(b); err == nil {
+			if n < 1 || n > len(b) {
+				t.Fatalf("took %d of %d bytes", n, len(b))
+			}
+			once := event.AppendCommand(nil, &cmd)
+			again, _, err := event.DecodeCommand(once)
+			if err != nil || !bytes.Equal(event.AppendCommand(nil, &again), once) {
+				t.Fatalf("%v is not read back: %v", cmd, err)
+			}
+			_ = cmd.String()
+		}
+	})
+}

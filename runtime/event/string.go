@@ -1,0 +1,181 @@
+package event
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+var kindNames = [...]string{"?", "arrive", "dispatch", "step-done", "peer-in", "active", "wake", "stop", "cancel", "set-policy"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "?"
+}
+
+var cmdNames = [...]string{"?", "admit", "reject", "run-batch", "send-peer", "tell-active", "emit", "finish", "free", "wake-at", "note"}
+
+func (k CmdKind) String() string {
+	if int(k) < len(cmdNames) {
+		return cmdNames[k]
+	}
+	return "?"
+}
+
+func (v VerdictKind) String() string {
+	if v == Append {
+		return "append"
+	}
+	return "commit"
+}
+
+// String is one line for scripts and logs: kind, time, then what the kind uses.
+func (ev Event) String() string {
+	head := fmt.Sprintf("%v @%v", ev.Kind, time.Duration(ev.At))
+	switch ev.Kind {
+	case Arrive:
+		if ev.Arrival == nil {
+			return fmt.Sprintf("%s r%d nothing", head, ev.Req)
+		}
+		return fmt.Sprintf("%s r%d prompt=%v max=%d eos=%v", head, ev.Req, ev.Arrival.Prompt, ev.Arrival.MaxTokens, ev.Arrival.EOS)
+	case StepDone:
+		return head + " " + ev.Step.String()
+	case PeerIn:
+		return head + " " + ev.Peer.String() + ev.Verdict.tail()
+	case Active:
+		return fmt.Sprintf("%s n=%d", head, ev.N)
+	case Wake:
+		return fmt.Sprintf("%s gen=%d", head, ev.Gen)
+	case Stop:
+		return fmt.Sprintf("%s r%d pos=%d", head, ev.Req, ev.Pos)
+	case Cancel:
+		return fmt.Sprintf("%s r%d", head, ev.Req)
+	case SetPolicy:
+		return head + " " + ev.Policy.String()
+	}
+	return head
+}
+
+func (v Verdict) tail() string {
+	s := ""
+	if v.Kind == Append {
+		s = fmt.Sprintf(" append=%v", v.Ids)
+	}
+	if v.Fault != "" {
+		s += fmt.Sprintf(" fault=%q", v.Fault)
+	}
+	return s
+}
+
+func (p *Policy) String() string {
+	if p == nil {
+		return "nothing"
+	}
+	if p.Kind == Eager {
+		return "eager"
+	}
+	return fmt.Sprintf("%v B=%v W=%v", p.Kind, p.B, time.Duration(p.W))
+}
+
+func (s *StepResult) String() string {
+	if s == nil {
+		return "nothing"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "b%d", s.Batch)
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		fmt.Fprintf(&b, " r%d:%d %v>%d", row.Req, row.Output.Token, row.Action, row.Dest)
+		if row.Budget != 0 {
+			fmt.Fprintf(&b, " budget=%d", row.Budget)
+		}
+		if row.Fault != "" {
+			fmt.Fprintf(&b, " fault=%q", row.Fault)
+		}
+	}
+	if s.Err != "" {
+		fmt.Fprintf(&b, " err=%q", s.Err)
+	}
+	return b.String()
+}
+
+func (m *PeerReq) String() string {
+	if m == nil {
+		return "nothing"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v r%d from=%d hop=%d loc=%d", m.Status, m.ID, m.From, m.Hop, m.Loc)
+	if len(m.Suffix) > 0 {
+		fmt.Fprintf(&b, " suffix=%v", m.Suffix)
+	}
+	if m.Seen != nil {
+		fmt.Fprintf(&b, " seen=%v", m.Seen)
+	}
+	if m.Budget != 0 {
+		fmt.Fprintf(&b, " budget=%d", m.Budget)
+	}
+	if m.Err != "" {
+		fmt.Fprintf(&b, " err=%q", m.Err)
+	}
+	return b.String()
+}
+
+func (batch *Batch) String() string {
+	if batch == nil {
+		return "nothing"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "b%d %v ready=%d B=%d", batch.ID, batch.Rule, batch.Ready, batch.B)
+	for i := range batch.Rows {
+		row := &batch.Rows[i]
+		fmt.Fprintf(&b, " r%d@%d%v", row.Req, row.Start, row.Tokens)
+		if row.Prefill {
+			b.WriteString("p")
+		}
+	}
+	return b.String()
+}
+
+// String is one line for scripts and logs.
+func (cmd Command) String() string {
+	switch cmd.Kind {
+	case Admit:
+		return fmt.Sprintf("admit r%d active=%d", cmd.Req, cmd.N)
+	case Reject:
+		return fmt.Sprintf("reject r%d: %s", cmd.Req, cmd.Text)
+	case RunBatch:
+		return "run " + cmd.Batch.String()
+	case SendPeer:
+		return fmt.Sprintf("send to=%d %v", cmd.To, cmd.Peer)
+	case TellActive:
+		return fmt.Sprintf("tell active=%d", cmd.N)
+	case Emit:
+		return fmt.Sprintf("emit r%d pos=%d token=%d", cmd.Req, cmd.Pos, cmd.Token)
+	case Finish:
+		s := fmt.Sprintf("finish r%d %v n=%d", cmd.Req, cmd.Reason, cmd.N)
+		if cmd.Text != "" {
+			s += ": " + cmd.Text
+		}
+		return s
+	case Free:
+		return fmt.Sprintf("free r%d", cmd.Req)
+	case WakeAt:
+		return fmt.Sprintf("wake at=%v gen=%d", time.Duration(cmd.At), cmd.Gen)
+	case Note:
+		var b strings.Builder
+		fmt.Fprintf(&b, "note %v", cmd.Note)
+		if cmd.Req != 0 {
+			fmt.Fprintf(&b, " r%d", cmd.Req)
+		}
+		if cmd.N != 0 {
+			fmt.Fprintf(&b, " n=%d", cmd.N)
+		}
+		if cmd.Text != "" {
+			b.WriteString(": " + cmd.Text)
+		}
+		return b.String()
+	}
+	return cmd.Kind.String()
+}

@@ -1,0 +1,20 @@
+//go:build !soak
+
+package live_test
+
+// storedProblems is how many of the 60 stored answers a cluster is compared
+// with; the soak tier takes all.
+func storedProblems(models []string) int {
+	if models[len(models)-1] == "tiny-3.7m" {
+		return 6
+	}
+	return 15
+}
+
+// Numbers of problems of the tests that run every shipped router.
+const (
+	invarianceProblems = 8
+	referenceLoop      = 200
+)
+
+var concurrencies = []int{8}

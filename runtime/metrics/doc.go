@@ -1,0 +1,27 @@
+// Package metrics folds the tape into figures: the board's rates and shares of
+// the last seconds, the series behind its chart, the comparison of before and
+// after a change, and the summary of a whole run.
+//
+// The invariant that matters: a fold sees nothing but records and the time it is
+// asked for. It has no clock, so a live run, a replayed session and a simulation
+// give the same figures, and asking changes nothing. Emitted tokens are counted
+// once each, under the subserver that committed them, so the counts by role add
+// up to the total.
+//
+// Time inside a fold is running time: session time (ns since the session began)
+// with the pauses cut out.
+//
+// Definitions, the same on every screen and in every file:
+//   - tokens: Emit commands, less what Finish cut; EOS counts, the prompt does not.
+//   - large share: tokens of the last subserver / tokens. Alone, a model is small.
+//   - switches per token: changes of writer along a request's positions / tokens.
+//   - TTFT: from the arrival at the front to the first Emit.
+//   - ITL: from one Emit of a request to its next, per token; the first token has
+//     none, a hand-off between two tokens is inside.
+//   - rows/s: candidates drawn; each was committed, dropped, or came too late for
+//     a request that had ended.
+//   - busy: a batch is running; waits for B: idle with 0 < ready < B; idle: the rest.
+//
+// Read board.go for what is kept, snapshot.go for what is shown, compare.go for
+// before and after, run.go for a whole run, and stats.go for the intervals.
+package metrics

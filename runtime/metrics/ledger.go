@@ -1,0 +1,177 @@
+package metrics
+
+import "tokenrouter/runtime/event"
+
+// doneKept is how many ended requests are remembered, so that what arrives late
+// for one of them is known as late.
+const doneKept = 4096
+
+// entry is what is known of a request while it is active.
+type entry struct {
+	arrived int64 // running time
+	known   bool  // arrived was seen
+	epoch   int   // of the answers, when it arrived
+	base    int   // position of the first emitted token
+	writers []event.Peer
+	last    int64   // running time of the last Emit
+	times   []int64 // running time of every Emit, where a ledger keeps them
+
+	resumed  event.Peer // subserver that has the request back and has not drawn yet
+	extended int        // tokens fed there since
+	dropped  event.Peer // subserver whose DROP has not been seen to leave yet
+}
+
+// done is what is left of a request that ended.
+type done struct {
+	known bool
+	epoch int
+}
+
+// ledger keeps the requests: who wrote which position, and when.
+type ledger struct {
+	keepTimes bool
+	active    map[event.ReqID]*entry
+	done      map[event.ReqID]done
+	ring      []event.ReqID
+	next      int
+	free      []*entry
+}
+
+func newLedger(keepTimes bool) ledger {
+	return ledger{
+		keepTimes: keepTimes,
+		active:    map[event.ReqID]*entry{},
+		done:      map[event.ReqID]done{},
+	}
+}
+
+// open gives the entry of a request, a new one if it is not known; nil if the
+// request has ended.
+func (l *ledger) open(id event.ReqID) *entry {
+	if e := l.active[id]; e != nil {
+		return e
+	}
+	if _, over := l.done[id]; over {
+		return nil
+	}
+	var e *entry
+	if n := len(l.free); n > 0 {
+		e = l.free[n-1]
+		l.free = l.free[:n-1]
+		*e = entry{writers: e.writers[:0], times: e.times[:0]}
+	} else {
+		e = new(entry)
+	}
+	e.resumed, e.dropped = event.None, event.None
+	l.active[id] = e
+	return e
+}
+
+// arrive notes when a request reached the front.
+func (l *ledger) arrive(id event.ReqID, t int64, epoch int) {
+	if e := l.open(id); e != nil {
+		e.arrived, e.known, e.epoch = t, true, epoch
+	}
+}
+
+// emission is one token that counts.
+type emission struct {
+	first    bool
+	wait     int64 // ns since the arrival (first) or since the token before
+	timed    bool  // wait is known
+	switched bool  // another subserver wrote the token before
+	undrop   bool  // the core overruled a DROP that was counted
+}
+
+// emit notes a token; ok is false for one that does not count: a position that
+// stands already, or a request that has ended.
+func (l *ledger) emit(id event.ReqID, pos int, by event.Peer, t int64) (em emission, ok bool) {
+	e := l.open(id)
+	if e == nil {
+		return em, false
+	}
+	n := len(e.writers)
+	switch {
+	case n == 0:
+		em.first, em.timed, em.wait = true, e.known, t-e.arrived
+		e.base = pos
+	case pos < e.base+n:
+		return em, false
+	default:
+		em.timed, em.wait = true, t-e.last
+		em.switched = e.writers[n-1] != by
+		e.base = pos - n
+	}
+	em.wait = max(em.wait, 0)
+	em.undrop = e.dropped == by
+	e.dropped = event.None
+	e.writers = append(e.writers, by)
+	e.last = t
+	if l.keepTimes {
+		e.times = append(e.times, t)
+	}
+	return em, true
+}
+
+// drop notes that p dropped its candidate for a request; false if the request had
+// ended. The DROP stands until the request leaves: should the core overrule it, p
+// emits the position after all.
+func (l *ledger) drop(id event.ReqID, p event.Peer) bool {
+	if e := l.active[id]; e != nil {
+		e.dropped = p
+		return true
+	}
+	_, over := l.done[id]
+	return !over
+}
+
+// left notes that a request is on its way to another subserver.
+func (l *ledger) left(id event.ReqID) {
+	if e := l.active[id]; e != nil {
+		e.dropped = event.None
+	}
+}
+
+// seen says whether anything was heard of a request.
+func (l *ledger) seen(id event.ReqID) bool {
+	_, over := l.done[id]
+	return over || l.active[id] != nil
+}
+
+// kept is how many emitted tokens a request keeps that ends with n tokens,
+// prompt included.
+func (e *entry) kept(n int) int {
+	return min(max(n-e.base, 0), len(e.writers))
+}
+
+// close ends a request. Its entry may be read until the next call.
+func (l *ledger) close(id event.ReqID) *entry {
+	e := l.active[id]
+	d := done{}
+	if e != nil {
+		d = done{e.known, e.epoch}
+		delete(l.active, id)
+		l.free = append(l.free, e)
+	}
+	if _, again := l.done[id]; again {
+		return e
+	}
+	if len(l.ring) < doneKept {
+		l.ring = append(l.ring, id)
+	} else {
+		delete(l.done, l.ring[l.next])
+		l.ring[l.next] = id
+		l.next = (l.next + 1) % doneKept
+	}
+	l.done[id] = d
+	return e
+}
+
+// epoch says in which epoch of the answers a request arrived.
+func (l *ledger) epoch(id event.ReqID) (epoch int, known bool) {
+	if e := l.active[id]; e != nil {
+		return e.epoch, e.known
+	}
+	d := l.done[id]
+	return d.epoch, d.known
+}

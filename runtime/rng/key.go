@@ -1,0 +1,37 @@
+package rng
+
+// Purpose separates the streams of one request at one position: the sampler's
+// draw is independent of the router's.
+type Purpose uint32
+
+// The purposes. The values are part of what a seed means and are never
+// renumbered: a recorded session replays only as long as they stand.
+const (
+	Sample   Purpose = 1 // the token drawn from the logits
+	Router   Purpose = 2 // r.random(k) in a router
+	Workload Purpose = 3 // choices made while a workload is built
+)
+
+// Key names one random stream.
+type Key struct {
+	Seed    uint64  // session seed
+	Req     uint64  // stable identity of the request, not its place of arrival
+	Pos     int     // absolute token position the draw is for
+	Model   int     // index of the model that draws
+	Purpose Purpose // what the draw is for
+}
+
+// Uint64 returns the n-th draw of the stream, uniform over all 64-bit values.
+// Draws are addressed, not consumed: the same n gives the same value again.
+func (k Key) Uint64(n int) uint64 {
+	block := philox4x64(
+		[4]uint64{uint64(k.Pos), uint64(k.Purpose)<<32 | uint64(uint32(k.Model)), uint64(n) >> 2, 0},
+		[2]uint64{k.Seed, k.Req},
+	)
+	return block[n&3]
+}
+
+// Float64 returns the n-th draw as a number in [0, 1), a multiple of 2^-53.
+func (k Key) Float64(n int) float64 {
+	return float64(k.Uint64(n)>>11) * 0x1p-53
+}

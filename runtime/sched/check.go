@@ -1,0 +1,155 @@
+package sched
+
+import (
+	"fmt"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/kv"
+)
+
+// Check tests every invariant that one core can see. It is meant for tests and
+// for the build tag "invariants", where Step calls it.
+func (c *Core) Check() error {
+	var count [numPhases]int
+	blocks, reserved := 0, 0
+	for _, id := range c.Requests() {
+		r := c.reqs[id]
+		count[r.phase]++
+		blocks += r.seq.Blocks()
+		if r.phase != Waiting && r.phase != Ended {
+			reserved += r.reserved
+		}
+		if err := c.checkRequest(r); err != nil {
+			return fmt.Errorf("request %d (%v): %w", id, r.phase, err)
+		}
+	}
+	switch {
+	case count != c.count:
+		return fmt.Errorf("INV-3: phases hold %v requests and are counted as %v", count, c.count)
+	case blocks != c.pool.Used():
+		return fmt.Errorf("INV-4: requests hold %d KV blocks, the pool counts %d", blocks, c.pool.Used())
+	case c.pool.Used() < 0 || c.pool.Free() < 0:
+		return fmt.Errorf("INV-4: %d blocks used, %d free", c.pool.Used(), c.pool.Free())
+	}
+	if err := c.checkLists(); err != nil {
+		return err
+	}
+	if err := c.dead.check(); err != nil {
+		return err
+	}
+	if c.self == event.Front {
+		return c.checkFront(reserved)
+	}
+	return nil
+}
+
+func (c *Core) checkRequest(r *request) error {
+	held := len(r.tokens)
+	switch {
+	case r.phase >= numPhases:
+		return fmt.Errorf("INV-3: no such phase")
+	case held < 1 || r.fed < 0 || r.fed > held:
+		return fmt.Errorf("INV-5: %d positions fed of %d held", r.fed, held)
+	case held > r.limits.MaxLen:
+		return fmt.Errorf("INV-9: %d tokens held of at most %d", held, r.limits.MaxLen)
+	case r.phase != Ended && (c.isDead(r.id)):
+		return fmt.Errorf("INV-10: alive and dead at once")
+	case r.fed > 0 && !c.pool.Holds(r.seq, r.fed):
+		return fmt.Errorf("INV-4: %d positions fed in %d blocks", r.fed, r.seq.Blocks())
+	case r.phase == Running && !c.pool.Holds(r.seq, held):
+		return fmt.Errorf("INV-4: %d positions being fed in %d blocks", held, r.seq.Blocks())
+	case r.seq.Blocks() > kv.Blocks(r.limits.MaxLen, c.pool.Block()):
+		return fmt.Errorf("INV-13: %d blocks held beyond the worst case of %d tokens", r.seq.Blocks(), r.limits.MaxLen)
+	case len(r.seen) != c.n:
+		return fmt.Errorf("INV-14: knows the length of %d subservers of %d", len(r.seen), c.n)
+	case r.dropped > held:
+		return fmt.Errorf("INV-11: dropped position %d of %d held", r.dropped, held)
+	case c.spent(r) && (r.phase == Ready || r.phase == Running):
+		return fmt.Errorf("INV-12: wrote %d of a budget of %d and goes on here", r.wrote, r.budget)
+	}
+	if _, over := r.over(); over && (r.phase == Ready || r.phase == Running) {
+		return fmt.Errorf("INV-9: goes on behind its last token")
+	}
+	for m, s := range r.seen {
+		if s < 0 || s > held {
+			return fmt.Errorf("INV-14: subserver %d is known to hold %d of %d", m, s, held)
+		}
+	}
+	return nil
+}
+
+func (c *Core) checkLists() error {
+	for i, r := range c.ready {
+		if r.phase != Ready || c.reqs[r.id] != r {
+			return fmt.Errorf("INV-3: request %d is in the ready list and %v", r.id, r.phase)
+		}
+		if i > 0 {
+			p := c.ready[i-1]
+			if p.readyAt > r.readyAt || p.readyAt == r.readyAt && p.id >= r.id {
+				return fmt.Errorf("INV-1: ready requests %d and %d are out of order", p.id, r.id)
+			}
+		}
+	}
+	if len(c.ready) != c.count[Ready] {
+		return fmt.Errorf("INV-3: %d requests in the ready list, %d are ready", len(c.ready), c.count[Ready])
+	}
+	if (c.running == nil) != (len(c.rows) == 0) || len(c.rows) != c.count[Running]+c.count[Ended] {
+		return fmt.Errorf("INV-6: %d rows run, %d requests are running and %d ended", len(c.rows), c.count[Running], c.count[Ended])
+	}
+	if len(c.rows) > c.seats[c.self] {
+		return fmt.Errorf("INV-6: %d rows on %d seats", len(c.rows), c.seats[c.self])
+	}
+	for i, r := range c.rows {
+		if c.running.Rows[i].Req != r.id || r.phase != Running && r.phase != Ended {
+			return fmt.Errorf("INV-6: row %d of the batch is request %d, %v", i, r.id, r.phase)
+		}
+	}
+	sum := 0
+	vec := make([]int, c.n)
+	for m := range c.n {
+		s := situation{self: event.Peer(m), now: c.now, ready: len(c.ready), active: c.active, seats: c.seats, vec: vec}
+		b, _ := c.inForce().threshold(&s)
+		if b < 1 || b > c.seats[m] {
+			return fmt.Errorf("INV-7: B = %d on %d seats of subserver %d", b, c.seats[m], m)
+		}
+		sum += b - 1
+	}
+	if sum >= max(c.active, 1) {
+		return fmt.Errorf("INV-7: %d active requests can all be stuck below the thresholds", c.active)
+	}
+	return nil
+}
+
+func (c *Core) checkFront(reserved int) error {
+	f := &c.front
+	live := c.count[Ready] + c.count[Running] + c.count[Pending]
+	k := f.books
+	switch {
+	case k.Arrived != c.count[Waiting]+live+k.Finished+k.Cancelled+k.Rejected:
+		return fmt.Errorf("INV-3: %d arrived, %d waiting, %d live, %d finished, %d cancelled, %d rejected",
+			k.Arrived, c.count[Waiting], live, k.Finished, k.Cancelled, k.Rejected)
+	case c.active != live:
+		return fmt.Errorf("INV-3: %d active requests, counted as %d", live, c.active)
+	case reserved != f.reserved || reserved > c.minBlocks:
+		return fmt.Errorf("INV-13: %d blocks reserved, counted as %d, in a pool of %d", reserved, f.reserved, c.minBlocks)
+	case len(f.waiting) != c.count[Waiting]:
+		return fmt.Errorf("INV-3: %d requests in the queue, %d waiting", len(f.waiting), c.count[Waiting])
+	case len(f.waiting) > 0 && f.reserved+f.waiting[0].reserved <= c.minBlocks:
+		return fmt.Errorf("INV-13: request %d waits although it fits", f.waiting[0].id)
+	}
+	for i, r := range f.waiting {
+		if r.phase != Waiting || i > 0 && f.waiting[i-1].id >= r.id {
+			return fmt.Errorf("INV-13: request %d is out of order in the queue", r.id)
+		}
+	}
+	return nil
+}
+
+func (g *graves) check() error {
+	for i, s := range g.spans {
+		if s.lo > s.hi || i > 0 && g.spans[i-1].hi+1 >= s.lo {
+			return fmt.Errorf("INV-10: the spans of finished requests are out of order at %d", s.lo)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/kv"
+	"tokenrouter/runtime/tape"
+)
+
+// Config describes the cluster as one of its subservers sees it. All cores of a
+// cluster are given the same Seats, KVTokens and Block.
+type Config struct {
+	Self     event.Peer
+	Seats    []int // most rows of a batch, one entry per subserver
+	KVTokens []int // size of the KV pool in tokens, one entry per subserver
+	Block    int   // tokens per KV block; 0 means 16
+}
+
+// Core is one subserver. It belongs to one goroutine.
+type Core struct {
+	self      event.Peer
+	n         int   // subservers
+	seats     []int // never changed after New
+	minBlocks int   // size of the smallest pool of the cluster
+	minPool   event.Peer
+
+	now   int64
+	pool  kv.Pool
+	reqs  map[event.ReqID]*request // looked up, never iterated by Step
+	ready []*request               // by readyAt, then id
+	count [numPhases]int
+
+	running *event.Batch
+	rows    []*request // of the running batch, in its order
+	batches uint64
+
+	rule    policy
+	w       int64 // guard in ns; 0: not known, everything is eager
+	clamped int   // the lowered B last noted, 0 if none
+	armed   bool  // a WakeAt is out for wakeAt
+	wakeAt  int64
+	gen     uint64
+
+	active int // admitted and unfinished, as this core knows it
+	dead   graves
+
+	front front
+	out   []event.Command
+	vec   []int // scratch of the clamp
+}
+
+// New returns the core of subserver cfg.Self.
+func New(cfg Config) (*Core, error) {
+	if cfg.Block == 0 {
+		cfg.Block = 16
+	}
+	n := len(cfg.Seats)
+	if n == 0 || len(cfg.KVTokens) != n {
+		return nil, fmt.Errorf("a cluster needs as many KV pools as subservers, at least one: %d subservers, %d pools", n, len(cfg.KVTokens))
+	}
+	if cfg.Self < 0 || int(cfg.Self) >= n {
+		return nil, fmt.Errorf("there is no subserver %d in a cluster of %d", cfg.Self, n)
+	}
+	c := &Core{
+		self:  cfg.Self,
+		n:     n,
+		seats: slices.Clone(cfg.Seats),
+		reqs:  map[event.ReqID]*request{},
+		rule:  eager{},
+	}
+	for m := range n {
+		if cfg.Seats[m] < 1 {
+			return nil, fmt.Errorf("subserver %d has %d seats in a batch; give at least 1", m, cfg.Seats[m])
+		}
+		p, err := kv.New(cfg.KVTokens[m], cfg.Block)
+		if err != nil {
+			return nil, fmt.Errorf("subserver %d: %w", m, err)
+		}
+		if m == 0 || p.Total() < c.minBlocks {
+			c.minBlocks, c.minPool = p.Total(), event.Peer(m)
+		}
+		if event.Peer(m) == c.self {
+			c.pool = p
+		}
+	}
+	return c, nil
+}
+
+// Step takes one fact and appends the orders that follow from it to out.
+// Commands and what they point to are never changed afterwards.
+func (c *Core) Step(ev *event.Event, out []event.Command) []event.Command {
+	c.out = out
+	c.now = max(c.now, ev.At)
+	switch ev.Kind {
+	case event.Arrive:
+		c.arrive(ev.Req, ev.Arrival)
+	case event.Dispatch:
+		c.dispatch()
+	case event.StepDone:
+		c.stepDone(ev.Step)
+	case event.PeerIn:
+		c.peerIn(ev.Peer, &ev.Verdict)
+	case event.Active:
+		c.heard(ev.N)
+	case event.Wake:
+		if ev.Gen == c.gen {
+			c.armed = false
+		}
+	case event.Stop:
+		c.stop(ev.Req, ev.Pos)
+	case event.Cancel:
+		c.cancel(ev.Req)
+	case event.SetPolicy:
+		c.setPolicy(ev.Policy)
+	default:
+		c.note(event.NoteUnknown, ev.Req, 0, fmt.Sprintf("an event of kind %d dropped", ev.Kind))
+	}
+	if c.self == event.Front {
+		c.admit()
+	}
+	if Enabled {
+		if err := c.Check(); err != nil {
+			panic(fmt.Sprintf("subserver %d after %v: %v", c.self, ev.Kind, err))
+		}
+	}
+	out, c.out = c.out, nil
+	return out
+}
+
+// Running is the batch that runs now, nil when idle.
+func (c *Core) Running() *event.Batch { return c.running }
+
+// Load is how full the subserver is.
+func (c *Core) Load() tape.Load {
+	fit, _ := c.fit()
+	b, _ := c.threshold(fit)
+	return tape.Load{
+		Ready:   fit,
+		Running: c.count[Running],
+		Pending: c.count[Pending],
+		Waiting: c.count[Waiting],
+		Active:  c.active,
+		B:       b,
+		KVUsed:  c.pool.Used() * c.pool.Block(),
+		KVTotal: c.pool.Total() * c.pool.Block(),
+	}
+}
+
+// Clone returns a core that continues exactly as this one would. Tokens already
+// written and payloads already handed out are shared, as nobody changes them.
+func (c *Core) Clone() *Core {
+	d := *c
+	d.out, d.vec = nil, nil
+	d.reqs = make(map[event.ReqID]*request, len(c.reqs))
+	for id, r := range c.reqs {
+		d.reqs[id] = r.clone()
+	}
+	remap := func(in []*request) []*request {
+		out := make([]*request, len(in))
+		for i, r := range in {
+			out[i] = d.reqs[r.id]
+		}
+		return out
+	}
+	d.ready = remap(c.ready)
+	d.rows = remap(c.rows)
+	d.front.waiting = remap(c.front.waiting)
+	d.dead = c.dead.clone()
+	return &d
+}
+
+func (c *Core) emit(cmd event.Command) { c.out = append(c.out, cmd) }
+
+func (c *Core) note(kind event.NoteKind, id event.ReqID, n int, text string) {
+	c.emit(event.Command{Kind: event.Note, Note: kind, Req: id, N: n, Text: text})
+}
+
+// find returns the living request id. Where there is none it notes why the
+// event called what is dropped.
+func (c *Core) find(id event.ReqID, what string) *request {
+	if c.isDead(id) {
+		c.note(event.NoteDead, id, 0, what+" for a finished request dropped")
+		return nil
+	}
+	r := c.reqs[id]
+	if r == nil {
+		c.note(event.NoteUnknown, id, 0, what+" for a request never seen dropped")
+	}
+	return r
+}
+
+// isDead says whether id has ended. The front has seen every id up to the last
+// arrival; its peers remember what the front told them.
+func (c *Core) isDead(id event.ReqID) bool {
+	if c.self == event.Front {
+		r := c.reqs[id]
+		return id <= c.front.last && (r == nil || r.phase == Ended)
+	}
+	return c.dead.has(id)
+}

@@ -1,0 +1,143 @@
+package sched
+
+import (
+	"fmt"
+
+	"tokenrouter/runtime/event"
+)
+
+// stepDone ends the running batch: each row commits or drops its candidate and
+// the request stays, goes to a peer or ends.
+func (c *Core) stepDone(s *event.StepResult) {
+	if s == nil || c.running == nil || s.Batch != c.running.ID {
+		c.note(event.NoteUnknown, 0, 0, "the end of a batch that does not run dropped")
+		return
+	}
+	fail := s.Err
+	if fail == "" {
+		fail = c.mismatch(s.Rows)
+	}
+	c.running = nil
+	for i, r := range c.rows {
+		switch {
+		case r.phase == Ended:
+			c.note(event.NoteDead, r.id, 0, "a row of a finished request dropped")
+			c.drop(r)
+		case fail != "":
+			c.fail(r, fail)
+		default:
+			r.fed = len(r.tokens)
+			c.decide(r, &s.Rows[i])
+		}
+	}
+	clear(c.rows)
+	c.rows = c.rows[:0]
+}
+
+// mismatch says what is wrong with rows that do not answer the batch, "" if
+// they do.
+func (c *Core) mismatch(rows []event.RowResult) string {
+	if len(rows) != len(c.rows) {
+		return fmt.Sprintf("the step answered %d rows of a batch of %d", len(rows), len(c.rows))
+	}
+	for i, r := range c.rows {
+		if rows[i].Req != r.id {
+			return fmt.Sprintf("row %d of the step answers request %d in place of %d", i, rows[i].Req, r.id)
+		}
+	}
+	return ""
+}
+
+// decide applies the router's decision to one finished row.
+func (c *Core) decide(r *request, d *event.RowResult) {
+	pos := len(r.tokens)
+	dest, action, budget, fields := d.Dest, d.Action, d.Budget, d.Fields
+	r.state, r.router = d.State, d.Router
+	if d.Fault != "" {
+		c.note(event.NoteFault, r.id, 0, d.Fault)
+	}
+	if wrong := c.wrong(r, d); wrong != "" {
+		c.note(event.NoteFault, r.id, 0, wrong)
+		// KEEP, and STAY at home or HOME elsewhere: either way the front.
+		dest, action, budget, fields = event.Front, event.Keep, 0, nil
+	}
+	if action == event.Drop {
+		r.dropped = pos
+	} else {
+		c.commit(r, d.Output.Token)
+		if reason, over := r.over(); over {
+			c.end(r, reason)
+			return
+		}
+	}
+	if dest != event.Front && c.spent(r) {
+		c.note(event.NoteBudget, r.id, r.budget, "")
+		dest, budget, fields = event.Front, 0, nil
+	}
+	if dest == c.self {
+		c.makeReady(r)
+		return
+	}
+	c.handOff(r, dest, event.PeerReq{Status: event.Alive, Budget: budget, Fields: fields})
+}
+
+// wrong says why a decision cannot be followed, "" if it can.
+func (c *Core) wrong(r *request, d *event.RowResult) string {
+	pos := len(r.tokens)
+	switch {
+	case d.Dest < 0 || int(d.Dest) >= c.n:
+		return fmt.Sprintf("there is no subserver %d among %d", d.Dest, c.n)
+	case d.Action > event.Drop:
+		return fmt.Sprintf("there is no action %d", d.Action)
+	case d.Action == event.Drop && d.Dest == c.self:
+		return fmt.Sprintf("position %d is dropped for the subserver that dropped it", pos)
+	case d.Action == event.Drop && r.dropped == pos:
+		return fmt.Sprintf("position %d is dropped here a second time", pos)
+	}
+	return ""
+}
+
+// spent says whether the hand-off's budget is used up. At home a budget has no
+// meaning: there is nowhere to be forced to.
+func (c *Core) spent(r *request) bool {
+	return c.self != event.Front && r.budget > 0 && r.wrote >= r.budget
+}
+
+// commit writes one token. Only the holder of the pen calls it, so a position is
+// emitted once, by one core (INV-9).
+func (c *Core) commit(r *request, t event.Token) {
+	pos := len(r.tokens)
+	r.tokens = append(r.tokens, t)
+	r.wrote++
+	c.emit(event.Command{Kind: event.Emit, Req: r.id, Pos: pos, Token: t})
+}
+
+// message is a PeerReq with room for its Seen, in one allocation.
+type message struct {
+	event.PeerReq
+	seen [4]int
+}
+
+// handOff passes the pen to another subserver; the request is pending here. The
+// caller sets what the message is for (Status, Budget, Fields, Err), the core
+// all else. What the receiver holds is known, so the suffix is what it lacks.
+func (c *Core) handOff(r *request, dest event.Peer, what event.PeerReq) {
+	held, loc := len(r.tokens), r.seen[dest]
+	if what.Status == event.Alive && loc == 0 {
+		what.Status = event.New
+	}
+	r.hop++
+	r.seen[c.self], r.seen[dest] = held, held
+	m := &message{PeerReq: what}
+	m.ID, m.From, m.Hop = r.id, c.self, r.hop
+	m.Loc, m.Suffix, m.Seen = loc, r.suffix(loc), append(m.seen[:0], r.seen...)
+	m.Limits, m.Sampling = r.limits, r.sampling
+	m.State, m.Router = r.state, r.router
+	c.send(r, dest, &m.PeerReq)
+}
+
+func (c *Core) send(r *request, dest event.Peer, m *event.PeerReq) {
+	c.enter(r, Pending)
+	r.sent, r.sentTo = m, dest
+	c.emit(event.Command{Kind: event.SendPeer, Req: r.id, To: dest, Peer: m})
+}

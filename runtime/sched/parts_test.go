@@ -1,0 +1,321 @@
+package sched
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tokenrouter/runtime/event"
+)
+
+// slowClamp is the rule as DESIGN.md words it.
+func slowClamp(b, seats []int, n int) []int {
+	b = slices.Clone(b)
+	for m := range b {
+		b[m] = max(1, min(b[m], seats[m]))
+	}
+	for {
+		sum, top := 0, 0
+		for m := range b {
+			sum += b[m] - 1
+			if b[m] >= b[top] {
+				top = m
+			}
+		}
+		if sum < n || b[top] == 1 {
+			return b
+		}
+		b[top]--
+	}
+}
+
+// The clamp follows the rule and leaves no more and no less than is feasible
+// (INV-7): all n requests can be stuck iff every queue m holds b[m]-1 of them.
+func TestClamp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.IntRange(1, 5).Draw(t, "subservers")
+		b := rapid.SliceOfN(rapid.IntRange(-2, 12), k, k).Draw(t, "B")
+		seats := rapid.SliceOfN(rapid.IntRange(1, 12), k, k).Draw(t, "seats")
+		n := rapid.IntRange(0, 20).Draw(t, "active")
+		got := slices.Clone(b)
+		clamp(got, seats, n)
+		if want := slowClamp(b, seats, n); !slices.Equal(got, want) {
+			t.Fatalf("clamp(%v, %v, %d) = %v, want %v", b, seats, n, got, want)
+		}
+		stuck, asked := 0, 0
+		for m := range got {
+			stuck += got[m] - 1
+			asked += max(1, min(b[m], seats[m])) - 1
+		}
+		if stuck != min(asked, max(n-1, 0)) {
+			t.Fatalf("%v lets %d of %d wait", got, stuck, n)
+		}
+	})
+}
+
+func TestClampValues(t *testing.T) {
+	for _, tc := range []struct {
+		b, seats []int
+		n        int
+		want     []int
+	}{
+		{[]int{1, 5}, []int{8, 8}, 8, []int{1, 5}},
+		{[]int{1, 8}, []int{8, 8}, 3, []int{1, 3}},          // case E2
+		{[]int{1, 2, 3}, []int{8, 8, 8}, 5, []int{1, 2, 3}}, // case E3
+		{[]int{3, 3}, []int{8, 8}, 4, []int{3, 2}},          // tie: the highest index gives
+		{[]int{3, 3}, []int{8, 8}, 3, []int{2, 2}},
+		{[]int{3, 3}, []int{8, 8}, 2, []int{2, 1}},
+		{[]int{9, 9}, []int{2, 8}, 0, []int{1, 1}},
+		{[]int{0, -7}, []int{2, 8}, 5, []int{1, 1}},
+	} {
+		got := slices.Clone(tc.b)
+		clamp(got, tc.seats, tc.n)
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("clamp(%v, %v, %d) = %v, want %v", tc.b, tc.seats, tc.n, got, tc.want)
+		}
+	}
+}
+
+// The dead are remembered exactly, in any order of dying, and in one span once
+// all have died (INV-10): a long session takes no memory.
+func TestGraves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 60).Draw(t, "ids")
+		ids := make([]event.ReqID, n)
+		for i := range ids {
+			ids[i] = event.ReqID(i + 1)
+		}
+		order := rapid.Permutation(ids).Draw(t, "order")
+		var g graves
+		for i, id := range order {
+			g.add(id)
+			g.add(order[i/2])
+			if err := g.check(); err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range ids {
+				if g.has(q) != slices.Contains(order[:i+1], q) {
+					t.Fatalf("%v: has(%d) = %v", g.spans, q, g.has(q))
+				}
+			}
+		}
+		if len(g.spans) != 1 || g.has(0) || g.has(event.ReqID(n+1)) {
+			t.Fatalf("%v", g.spans)
+		}
+	})
+	var g graves
+	for id := event.ReqID(1); id <= 1_000_000; id += 2 {
+		g.add(id + 1)
+		g.add(id)
+	}
+	if len(g.spans) != 1 || cap(g.spans) > 8 {
+		t.Errorf("a million requests leave %d spans", len(g.spans))
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{}, "at least one"},
+		{Config{Seats: []int{1, 1}, KVTokens: []int{64}}, "1 pools"},
+		{Config{Self: 2, Seats: []int{1, 1}, KVTokens: []int{64, 64}}, "no subserver 2"},
+		{Config{Self: -1, Seats: []int{1}, KVTokens: []int{64}}, "no subserver -1"},
+		{Config{Seats: []int{1, 0}, KVTokens: []int{64, 64}}, "subserver 1 has 0 seats"},
+		{Config{Seats: []int{1, 1}, KVTokens: []int{64, 8}}, "subserver 1: a KV pool of 8"},
+		{Config{Seats: []int{1}, KVTokens: []int{64}, Block: -1}, "block of -1"},
+	} {
+		if _, err := New(tc.cfg); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v: %v, want %q", tc.cfg, err, tc.want)
+		}
+	}
+}
+
+// busy is a front with a request in every phase: 1 running, 2 ready, 3 pending,
+// 4 ended, 5 waiting.
+func busy(t *testing.T) *Core {
+	c, err := New(Config{Seats: []int{3, 3}, KVTokens: []int{64, 64}, Block: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrive := func(id event.ReqID, n int) {
+		c.Step(&event.Event{Kind: event.Arrive, Req: id, Arrival: &event.Arrival{Prompt: []event.Token{1, 2}, MaxTokens: n}}, nil)
+	}
+	dispatch := event.Event{Kind: event.Dispatch}
+	arrive(3, 10)
+	c.Step(&dispatch, nil)
+	c.Step(&event.Event{Kind: event.StepDone, Step: &event.StepResult{Batch: 1, Rows: []event.RowResult{{Req: 3, Dest: 1}}}}, nil)
+	arrive(4, 10)
+	arrive(5, 10)
+	c.Step(&dispatch, nil)
+	c.Step(&event.Event{Kind: event.Cancel, Req: 4}, nil)
+	arrive(6, 10)
+	arrive(7, 40)
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for p, id := range map[Phase]event.ReqID{Running: 5, Ready: 6, Pending: 3, Ended: 4, Waiting: 7} {
+		if v, ok := c.View(id); !ok || v.Phase != p {
+			t.Fatalf("request %d is %v, want %v", id, v.Phase, p)
+		}
+	}
+	return c
+}
+
+// Check finds each kind of damage and names the invariant.
+func TestCheckFindsDamage(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		damage func(c *Core)
+		want   string
+	}{
+		{"a request is forgotten", func(c *Core) { delete(c.reqs, 3) }, "INV-3"},
+		{"a phase is miscounted", func(c *Core) { c.count[Ready]++ }, "INV-3"},
+		{"an arrival is lost", func(c *Core) { c.front.books.Arrived++ }, "INV-3"},
+		{"an end is counted twice", func(c *Core) { c.front.books.Cancelled++ }, "INV-3"},
+		{"the active count is off", func(c *Core) { c.active = 9 }, "INV-3"},
+		{"a ready request is not listed", func(c *Core) { c.ready = c.ready[:0] }, "INV-3"},
+		{"the ready list is out of order", func(c *Core) {
+			r := *c.reqs[6]
+			r.id, r.readyAt = 2, -1
+			c.add(&r, Ready)
+			c.ready = append(c.ready, &r)
+		}, "INV-1"},
+		{"blocks leak", func(c *Core) { c.pool.Grow(&c.reqs[6].seq, 4); c.reqs[6].seq = c.reqs[7].seq }, "INV-4"},
+		{"fed without blocks", func(c *Core) { c.reqs[6].fed = 2 }, "INV-4"},
+		{"running without blocks", func(c *Core) { c.pool.Release(&c.reqs[5].seq) }, "INV-4"},
+		{"more fed than held", func(c *Core) { c.reqs[3].fed = 4 }, "INV-5"},
+		{"a row without a request", func(c *Core) { c.rows = c.rows[:1] }, "INV-6"},
+		{"rows out of order", func(c *Core) { slices.Reverse(c.rows) }, "INV-6"},
+		{"more rows than seats", func(c *Core) { c.seats = []int{1, 1} }, "INV-6"},
+		{"thresholds nobody can reach", func(c *Core) { c.rule, c.w = stuck{}, 1 }, "INV-7"},
+		{"more tokens than allowed", func(c *Core) { c.reqs[6].limits.MaxLen = 1 }, "INV-9"},
+		{"it goes on behind EOS", func(c *Core) { c.reqs[6].limits.PromptLen = 1; c.reqs[6].limits.EOS = []event.Token{2} }, "INV-9"},
+		{"a request from the future", func(c *Core) { c.reqs[6].dropped = 3 }, "INV-11"},
+		{"more is known to be held than is", func(c *Core) { c.reqs[6].seen[1] = 3 }, "INV-14"},
+		{"the seen vector is lost", func(c *Core) { c.reqs[6].seen = nil }, "INV-14"},
+		{"the ledger is off", func(c *Core) { c.front.reserved-- }, "INV-13"},
+		{"a request waits for nothing", func(c *Core) { c.reqs[7].reserved = 1 }, "INV-13"},
+		{"more blocks than reserved", func(c *Core) { c.reqs[3].limits.MaxLen = 3; c.pool.Grow(&c.reqs[3].seq, 8) }, "INV-13"},
+		{"the queue is out of order", func(c *Core) {
+			r := *c.reqs[7]
+			r.id = 2
+			c.add(&r, Waiting)
+			c.front.books.Arrived++
+			c.front.waiting = append(c.front.waiting, &r)
+		}, "INV-13"},
+		{"the spans of the dead overlap", func(c *Core) { c.dead.spans = []span{{1, 4}, {3, 5}} }, "INV-10"},
+	} {
+		c := busy(t)
+		tc.damage(c)
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), tc.want+":") {
+			t.Errorf("%s: %v, want %s", tc.name, err, tc.want)
+		}
+	}
+	c := busy(t)
+	c.self = 1
+	c.reqs[6].budget, c.reqs[6].wrote = 1, 1
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "INV-12:") {
+		t.Errorf("a spent budget goes on: %v", err)
+	}
+	c = busy(t)
+	c.self = 1
+	c.dead.add(3)
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "INV-10:") {
+		t.Errorf("alive and dead: %v", err)
+	}
+}
+
+type stuck struct{}
+
+func (stuck) threshold(s *situation) (b, want int) { return s.seats[s.self], s.seats[s.self] }
+
+func (stuck) rule() event.Rule { return event.RuleB }
+
+// Foreign events of every kind are noted and change nothing.
+func TestForeignEvents(t *testing.T) {
+	for _, ev := range []event.Event{
+		{},
+		{Kind: 99},
+		{Kind: event.Arrive, Req: 8},
+		{Kind: event.Arrive, Arrival: &event.Arrival{Prompt: []event.Token{1}, MaxTokens: 1}},
+		{Kind: event.StepDone},
+		{Kind: event.StepDone, Step: &event.StepResult{Batch: 77}},
+		{Kind: event.PeerIn},
+		{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 3, From: 0, Hop: 2}},
+		{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 3, From: 2, Hop: 2}},
+		{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 3, From: -1, Hop: 2}},
+		{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 3, From: 1, Hop: 2, Status: event.Abort}},
+		{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 3, From: 1, Hop: 2, Status: 99}},
+		{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 3, From: 1, Hop: 0}},
+		{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 3, From: 1, Hop: 1, Loc: -1, Status: event.Resend}},
+		{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 99, From: 1, Hop: 1}},
+		{Kind: event.Active, N: 3},
+		{Kind: event.Stop, Req: 99},
+		{Kind: event.Stop, Req: 4, Pos: 2},
+		{Kind: event.Stop, Req: 6, Pos: -1},
+		{Kind: event.Cancel},
+		{Kind: event.Cancel, Req: 99},
+		{Kind: event.SetPolicy},
+	} {
+		c := busy(t)
+		before := c.Load()
+		cmds := c.Step(&ev, nil)
+		if len(cmds) != 1 || cmds[0].Kind != event.Note || cmds[0].Text == "" {
+			t.Errorf("%v: %v", ev, cmds)
+		}
+		if after := c.Load(); after != before {
+			t.Errorf("%v: %+v became %+v", ev, before, after)
+		}
+		if err := c.Check(); err != nil {
+			t.Errorf("%v: %v", ev, err)
+		}
+	}
+	c, err := New(Config{Self: 1, Seats: []int{1, 1}, KVTokens: []int{64, 64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range []event.Event{
+		{Kind: event.Arrive, Req: 1, Arrival: &event.Arrival{Prompt: []event.Token{1}, MaxTokens: 1}},
+		{Kind: event.Stop, Req: 1},
+		{Kind: event.Cancel, Req: 1},
+		{Kind: event.Active, N: -1},
+	} {
+		if cmds := c.Step(&ev, nil); len(cmds) != 1 || cmds[0].Note != event.NoteUnknown {
+			t.Errorf("%v at a peer: %v", ev, cmds)
+		}
+	}
+}
+
+// A message that cannot be gone on with ends its request at once; nobody waits
+// for it for ever.
+func TestMalformedMessages(t *testing.T) {
+	good := event.PeerReq{
+		ID: 3, From: 1, Hop: 2, Loc: 3, Suffix: []event.Token{5}, Seen: []int{4, 4}, Status: event.Alive,
+		Limits: event.Limits{PromptLen: 2, MaxLen: 12},
+	}
+	if cmds := busy(t).Step(&event.Event{Kind: event.PeerIn, Peer: &good}, nil); len(cmds) != 0 {
+		t.Fatalf("%v", cmds)
+	}
+	for name, bad := range map[string]func(m *event.PeerReq){
+		"negative anchor": func(m *event.PeerReq) { m.Loc = -1 },
+		"too long":        func(m *event.PeerReq) { m.Suffix = make([]event.Token, 10) },
+		"short vector":    func(m *event.PeerReq) { m.Seen = []int{4} },
+		"lying vector":    func(m *event.PeerReq) { m.Seen = []int{4, 5} },
+		"negative vector": func(m *event.PeerReq) { m.Seen = []int{4, -1} },
+	} {
+		m := good
+		bad(&m)
+		c := busy(t)
+		cmds := c.Step(&event.Event{Kind: event.PeerIn, Peer: &m}, nil)
+		if len(cmds) == 0 || cmds[0].Kind != event.Finish || cmds[0].Reason != event.ReasonError || cmds[0].Text == "" {
+			t.Errorf("%s: %v", name, cmds)
+		}
+		if err := c.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+
+	"tokenrouter/runtime/event"
+)
+
+// situation is what a threshold may depend on.
+type situation struct {
+	self   event.Peer
+	now    int64
+	ready  int // could be in the next batch
+	active int // admitted and unfinished
+	seats  []int
+	vec    []int // scratch, one entry per subserver
+}
+
+// policy is a threshold policy: a small value without state, shared by clones.
+// An idle core starts once ready reaches b. want is what the policy asked for
+// before the clamp. A table reads the vector for active and clamps it likewise;
+// a policy that decides anew at every moment answers ready to start and ready+1
+// to hold.
+type policy interface {
+	threshold(s *situation) (b, want int)
+	rule() event.Rule // what a batch says that it started
+}
+
+// eager starts whenever something is ready.
+type eager struct{}
+
+func (eager) threshold(*situation) (b, want int) { return 1, 1 }
+
+func (eager) rule() event.Rule { return event.RuleEager }
+
+// fixed waits for B[m] ready requests at subserver m. Entries that are missing
+// or below 1 mean 1.
+type fixed struct{ b []int }
+
+func (f fixed) threshold(s *situation) (b, want int) {
+	for m := range s.vec {
+		s.vec[m] = 1
+		if m < len(f.b) {
+			s.vec[m] = max(1, f.b[m])
+		}
+	}
+	want = s.vec[s.self]
+	clamp(s.vec, s.seats, s.active)
+	return s.vec[s.self], want
+}
+
+func (fixed) rule() event.Rule { return event.RuleB }
+
+// clamp lowers b to what n active requests can always reach (INV-7). All of them
+// can be stuck in queues only if every queue m may hold b[m]-1, so progress is
+// sure iff the sum of b-1 is below n. It takes from the largest, at a tie from
+// the highest index. Without requests every entry is 1.
+func clamp(b, seats []int, n int) {
+	spare := max(n, 1) - 1
+	sum := 0
+	for m := range b {
+		b[m] = max(1, min(b[m], seats[m]))
+		sum += b[m] - 1
+	}
+	for ; sum > spare; sum-- {
+		top := 0
+		for m := range b {
+			if b[m] >= b[top] {
+				top = m
+			}
+		}
+		b[top]--
+	}
+}
+
+func (c *Core) setPolicy(p *event.Policy) {
+	if p == nil {
+		c.note(event.NoteUnknown, 0, 0, "a policy without content dropped")
+		return
+	}
+	c.rule = eager{}
+	if p.Kind == event.Fixed {
+		c.rule = fixed{b: slices.Clone(p.B)}
+	}
+	c.w = min(max(0, p.W), longest)
+	c.clamped = 0
+}
+
+// longest is a guard that never fires in practice; more could overflow the clock.
+const longest = int64(1) << 60
+
+// heard is the active count as the front tells it.
+func (c *Core) heard(n int) {
+	if c.self == event.Front || n < 0 {
+		c.note(event.NoteUnknown, 0, n, "an active count from elsewhere than the front dropped")
+		return
+	}
+	c.active = n
+}
+
+// inForce is the policy, or eager while the guard is not known.
+func (c *Core) inForce() policy {
+	if c.w == 0 {
+		return eager{}
+	}
+	return c.rule
+}
+
+// threshold is the B in force with that many ready, and the one asked for.
+func (c *Core) threshold(ready int) (b, want int) {
+	if c.vec == nil {
+		c.vec = make([]int, c.n)
+	}
+	return c.inForce().threshold(&situation{
+		self: c.self, now: c.now, ready: ready, active: c.active, seats: c.seats, vec: c.vec,
+	})
+}
+
+// noteClamp records a lowered B when it changes.
+func (c *Core) noteClamp(b, want int) {
+	if b == want {
+		c.clamped = 0
+		return
+	}
+	if b == c.clamped {
+		return
+	}
+	c.clamped = b
+	c.note(event.NoteClamp, 0, b, fmt.Sprintf("B = %d is lowered to %d with %d active and %d seats", want, b, c.active, c.seats[c.self]))
+}

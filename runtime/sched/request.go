@@ -1,0 +1,184 @@
+package sched
+
+import (
+	"slices"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/kv"
+)
+
+// Phase is where a request stands at one core.
+type Phase uint8
+
+// A request waits at the front until it is admitted; then it is ready, running
+// or pending at every core that knows it. Ended is a request that finished while
+// its row still runs: the step's end frees it.
+const (
+	Waiting Phase = iota
+	Ready
+	Running
+	Pending
+	Ended
+	numPhases
+)
+
+var phaseNames = [numPhases]string{"waiting", "ready", "running", "pending", "ended"}
+
+func (p Phase) String() string {
+	if p < numPhases {
+		return phaseNames[p]
+	}
+	return "?"
+}
+
+// request is what one core knows of a request.
+//
+//	tokens  [ prompt | written by any subserver        ]  held = len(tokens)
+//	KV      [ fed positions              |  not yet fed ]  fed <= held
+//
+// After a step of this core fed is held-1 where it committed and held where it
+// dropped (INV-5).
+type request struct {
+	id       event.ReqID
+	phase    Phase
+	tokens   []event.Token // only ever appended to, or replaced: slices of it are handed out
+	fed      int
+	seq      kv.Seq
+	limits   event.Limits
+	sampling event.Sampling
+
+	seen    []int  // per subserver: the length it is known to hold
+	hop     uint32 // of the last hand-off this core took part in
+	sent    *event.PeerReq
+	sentTo  event.Peer
+	budget  int // ceiling of the hand-off that brought it here, 0 = none
+	wrote   int // tokens committed here under that hand-off
+	dropped int // the position last dropped here, -1 if none
+
+	state  []byte
+	fields []byte
+	router string
+
+	readyAt  int64
+	full     bool // noted that it waits for KV
+	reserved int  // blocks in every pool, in the ledger of the front
+}
+
+func (r *request) clone() *request {
+	q := *r
+	// The spare capacity belongs to the original.
+	q.tokens = slices.Clip(r.tokens)
+	q.seen = slices.Clone(r.seen)
+	return &q
+}
+
+// suffix is what comes from position loc on; it stays as it is for ever.
+func (r *request) suffix(loc int) []event.Token {
+	return r.tokens[loc:len(r.tokens):len(r.tokens)]
+}
+
+// over says whether the newest token ends the request, and how.
+func (r *request) over() (event.Reason, bool) {
+	held := len(r.tokens)
+	if held > r.limits.PromptLen && slices.Contains(r.limits.EOS, r.tokens[held-1]) {
+		return event.ReasonStop, true
+	}
+	return event.ReasonLength, held >= r.limits.MaxLen
+}
+
+// View is a request as one core knows it, to be read and not changed.
+type View struct {
+	ID        event.ReqID
+	Phase     Phase
+	Tokens    []event.Token // all token ids held here, prompt first
+	Fed       int           // positions in this subserver's KV
+	PromptLen int
+	MaxLen    int // prompt and new tokens together
+	EOS       []event.Token
+	Sampling  event.Sampling
+	State     []byte // the router's r.state
+	Fields    []byte // what send returned for the hand-off that brought it here
+	Router    string // hash of the router that decided last
+	Hop       uint32
+	Budget    int // ceiling of that hand-off, 0 = none
+	Wrote     int // tokens committed here under it
+	KVBlocks  int
+	ReadyAt   int64 // ns; since when it is ready, if it is
+}
+
+// View shows what this core knows of request id; ok is false for one that it
+// never saw or has freed.
+func (c *Core) View(id event.ReqID) (v View, ok bool) {
+	r := c.reqs[id]
+	if r == nil {
+		return View{}, false
+	}
+	return View{
+		ID:        r.id,
+		Phase:     r.phase,
+		Tokens:    r.suffix(0),
+		Fed:       r.fed,
+		PromptLen: r.limits.PromptLen,
+		MaxLen:    r.limits.MaxLen,
+		EOS:       r.limits.EOS,
+		Sampling:  r.sampling,
+		State:     r.state,
+		Fields:    r.fields,
+		Router:    r.router,
+		Hop:       r.hop,
+		Budget:    r.budget,
+		Wrote:     r.wrote,
+		KVBlocks:  r.seq.Blocks(),
+		ReadyAt:   r.readyAt,
+	}, true
+}
+
+// Requests lists the ids this core knows, rising.
+func (c *Core) Requests() []event.ReqID {
+	ids := make([]event.ReqID, 0, len(c.reqs))
+	for id := range c.reqs {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// enter moves a request to another phase.
+func (c *Core) enter(r *request, p Phase) {
+	c.count[r.phase]--
+	c.count[p]++
+	r.phase = p
+}
+
+// add makes a request known in phase p.
+func (c *Core) add(r *request, p Phase) {
+	r.phase = p
+	c.count[p]++
+	c.reqs[r.id] = r
+}
+
+// drop forgets a request and frees its KV.
+func (c *Core) drop(r *request) {
+	if c.pool.Release(&r.seq) > 0 {
+		c.emit(event.Command{Kind: event.Free, Req: r.id})
+	}
+	c.count[r.phase]--
+	delete(c.reqs, r.id)
+}
+
+// makeReady puts a request into the ready list: oldest first, then by id.
+func (c *Core) makeReady(r *request) {
+	c.enter(r, Ready)
+	r.readyAt, r.full = c.now, false
+	at := len(c.ready)
+	for at > 0 && c.ready[at-1].readyAt == c.now && c.ready[at-1].id > r.id {
+		at--
+	}
+	c.ready = slices.Insert(c.ready, at, r)
+}
+
+func (c *Core) unready(r *request) {
+	if i := slices.Index(c.ready, r); i >= 0 {
+		c.ready = slices.Delete(c.ready, i, i+1)
+	}
+}

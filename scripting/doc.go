@@ -1,0 +1,19 @@
+// Package scripting runs routers: Lua files whose function route decides after
+// every decode step where a request goes on and whether its candidate is kept.
+//
+// A router's text becomes a [Program] once ([Compile] parses, checks and tries
+// it); every subserver loads it into a [VM] of its own and calls Route, Send
+// and Receive on one goroutine. Values behind param() live in [Knobs], which
+// all VMs share.
+//
+// The invariant that matters: a router can only decide. Whatever text it is
+// made of, a call ends after a bounded number of counted instructions and
+// bytes, reaches nothing outside the VM, and depends on nothing but the row,
+// the request's state, the knobs and the loads. Everything else is a fault
+// with file and line, and a fault has a documented default, so a request never
+// stops because of its router.
+//
+// Read vm.go for the three calls, row.go for what a router sees, meter.go and
+// rewrite.go for how a call is bounded, audit.go for what it may keep, data.go
+// for how r.state travels. docs/lua.md is the reference for authors of routers.
+package scripting

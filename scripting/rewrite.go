@@ -1,0 +1,239 @@
+package scripting
+
+import (
+	"strconv"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// An instruction count bounds time and memory only if no single instruction can
+// be arbitrarily expensive. Three kinds can: a concatenation doubles a string,
+// a store at a far index fills the array up to it, and a constructor that ends
+// in "..." takes any number of values. The walker turns each into a call of a
+// guard, a Go function that charges the cost first. Guards are locals of the
+// chunk under names that no Lua text can spell, so a router can neither see
+// nor replace them.
+const (
+	guardConcat = "(concat)" // (values...) -> string
+	guardStore  = "(store)"  // (table, key, value)
+	guardPack   = "(pack)"   // (table) -> the same table, its length charged
+	guardKey    = "(key)"    // (key) -> the same key of a constructor
+)
+
+var guardNames = []string{guardConcat, guardStore, guardPack, guardKey}
+
+// freeIndex is the largest constant index that needs no guard.
+const freeIndex = 64
+
+// maxFields bounds a table constructor: beyond 511 batches of 50 the compiler's
+// list instruction would store at wrong places.
+const maxFields = 10_000
+
+// bindGuards makes the guards, passed as the chunk's arguments, its first locals.
+func bindGuards(chunk []ast.Stmt) []ast.Stmt {
+	bind := &ast.LocalAssignStmt{Names: guardNames, Exprs: []ast.Expr{&ast.Comma3Expr{}}}
+	setLines(bind, 1, 1)
+	setLines(bind.Exprs[0], 1, 1)
+	return append([]ast.Stmt{bind}, chunk...)
+}
+
+func setLines(n ast.PositionHolder, line, last int) {
+	n.SetLine(line)
+	n.SetLastLine(last)
+}
+
+func ident(name string, at ast.PositionHolder) *ast.IdentExpr {
+	e := &ast.IdentExpr{Value: name}
+	setLines(e, at.Line(), at.LastLine())
+	return e
+}
+
+func guardCall(name string, at ast.PositionHolder, args ...ast.Expr) *ast.FuncCallExpr {
+	args[len(args)-1] = single(args[len(args)-1])
+	e := &ast.FuncCallExpr{Func: ident(name, at), Args: args, AdjustRet: true}
+	setLines(e, at.Line(), at.LastLine())
+	return e
+}
+
+// single cuts a list of values to its first, as parentheses do.
+func single(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = true
+	case *ast.Comma3Expr:
+		e.AdjustRet = true
+	}
+	return e
+}
+
+func manyValued(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		return !e.AdjustRet
+	case *ast.Comma3Expr:
+		return !e.AdjustRet
+	}
+	return false
+}
+
+// concat turns a .. b .. c, which binds to the right, into one call.
+func (w *walker) concat(e *ast.StringConcatOpExpr) ast.Expr {
+	args := []ast.Expr{w.expr(e.Lhs)}
+	rest := e.Rhs
+	for {
+		next, ok := rest.(*ast.StringConcatOpExpr)
+		if !ok {
+			break
+		}
+		args = append(args, w.expr(next.Lhs))
+		rest = next.Rhs
+	}
+	args = append(args, w.expr(rest))
+	return guardCall(guardConcat, e, args...)
+}
+
+func (w *walker) table(e *ast.TableExpr) ast.Expr {
+	if len(e.Fields) > maxFields {
+		w.fail(e.Line(), "a table constructor may have %d fields, this one has %d", maxFields, len(e.Fields))
+		return e
+	}
+	for _, f := range e.Fields {
+		f.Value = w.expr(f.Value)
+		if f.Key == nil {
+			continue
+		}
+		f.Key = w.expr(f.Key)
+		if !cheapKey(f.Key) {
+			f.Key = guardCall(guardKey, f.Key, f.Key)
+		}
+	}
+	if n := len(e.Fields); n > 0 && e.Fields[n-1].Key == nil && manyValued(e.Fields[n-1].Value) {
+		return guardCall(guardPack, e, e)
+	}
+	return e
+}
+
+func cheapKey(key ast.Expr) bool {
+	switch key := key.(type) {
+	case *ast.StringExpr, *ast.TrueExpr, *ast.FalseExpr:
+		return true
+	case *ast.NumberExpr:
+		n, err := strconv.Atoi(key.Value)
+		return err == nil && n <= freeIndex
+	}
+	return false
+}
+
+// assignment guards every target t[k] whose key is not a cheap constant.
+func (w *walker) assignment(s *ast.AssignStmt) ast.Stmt {
+	// A function that is assigned to a hook's name is that hook.
+	var done ast.Expr
+	if id, f := hookAssignment(s); f != nil {
+		if _, local := w.resolve(id.Value); !local {
+			w.function(f, hooks[id.Value])
+			done = f
+		}
+	}
+	guarded := false
+	for i, lhs := range s.Lhs {
+		switch lhs := lhs.(type) {
+		case *ast.IdentExpr:
+			w.assign(lhs.Value, lhs.Line(), isFunction(s, i))
+		case *ast.AttrGetExpr:
+			lhs.Object, lhs.Key = w.expr(lhs.Object), w.expr(lhs.Key)
+			if key, ok := lhs.Key.(*ast.StringExpr); ok {
+				w.store(lhs.Object, key.Value, lhs.Line())
+			}
+			guarded = guarded || !cheapKey(lhs.Key)
+		}
+	}
+	for i, rhs := range s.Rhs {
+		if rhs != done {
+			s.Rhs[i] = w.expr(rhs)
+		}
+	}
+	switch {
+	case !guarded:
+		return s
+	case len(s.Lhs) == 1 && len(s.Rhs) == 1:
+		return storeCall(s.Lhs[0].(*ast.AttrGetExpr), s.Rhs[0], s)
+	default:
+		return w.parallel(s)
+	}
+}
+
+// store checks a constant key that is assigned.
+func (w *walker) store(obj ast.Expr, key string, line int) {
+	id, ok := obj.(*ast.IdentExpr)
+	if !ok {
+		return
+	}
+	s, local := w.resolve(id.Value)
+	if !local {
+		return
+	}
+	switch k := s.vars[id.Value]; {
+	case k == plain, k == rowArg && key == "state":
+	case k == rowArg:
+		w.fail(line, "%s.%s cannot be assigned; only %s.state can", id.Value, key, id.Value)
+	default:
+		w.fail(line, "%s.%s cannot be assigned; it is read-only", id.Value, key)
+	}
+}
+
+func hookAssignment(s *ast.AssignStmt) (*ast.IdentExpr, *ast.FunctionExpr) {
+	if len(s.Lhs) != 1 || len(s.Rhs) != 1 {
+		return nil, nil
+	}
+	id, isName := s.Lhs[0].(*ast.IdentExpr)
+	f, isFunc := s.Rhs[0].(*ast.FunctionExpr)
+	if !isName || !isFunc || hooks[id.Value] == nil {
+		return nil, nil
+	}
+	return id, f
+}
+
+func isFunction(s *ast.AssignStmt, i int) bool {
+	if i >= len(s.Rhs) {
+		return false
+	}
+	_, ok := s.Rhs[i].(*ast.FunctionExpr)
+	return ok
+}
+
+func storeCall(target *ast.AttrGetExpr, value ast.Expr, at ast.PositionHolder) ast.Stmt {
+	call := guardCall(guardStore, target, target.Object, target.Key, value)
+	s := &ast.FuncCallStmt{Expr: call}
+	setLines(s, at.Line(), at.LastLine())
+	return s
+}
+
+// parallel keeps the meaning of a, b = b, a with guarded targets: all operands
+// are evaluated into locals of a block before the first store.
+func (w *walker) parallel(s *ast.AssignStmt) ast.Stmt {
+	operands := &ast.LocalAssignStmt{}
+	values := &ast.LocalAssignStmt{Exprs: s.Rhs}
+	setLines(operands, s.Line(), s.LastLine())
+	setLines(values, s.Line(), s.LastLine())
+	var stores []ast.Stmt
+	for i, lhs := range s.Lhs {
+		n := strconv.Itoa(i)
+		value := ident("(v"+n+")", s)
+		values.Names = append(values.Names, value.Value)
+		t, ok := lhs.(*ast.AttrGetExpr)
+		if !ok {
+			set := &ast.AssignStmt{Lhs: []ast.Expr{lhs}, Rhs: []ast.Expr{value}}
+			setLines(set, s.Line(), s.LastLine())
+			stores = append(stores, set)
+			continue
+		}
+		operands.Names = append(operands.Names, "(o"+n+")", "(k"+n+")")
+		operands.Exprs = append(operands.Exprs, single(t.Object), single(t.Key))
+		held := &ast.AttrGetExpr{Object: ident("(o"+n+")", t), Key: ident("(k"+n+")", t)}
+		setLines(held, t.Line(), t.LastLine())
+		stores = append(stores, storeCall(held, value, s))
+	}
+	block := &ast.DoBlockStmt{Stmts: append([]ast.Stmt{operands, values}, stores...)}
+	setLines(block, s.Line(), s.LastLine())
+	return block
+}

@@ -1,0 +1,330 @@
+package scripting
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/scripting/near"
+)
+
+// VM runs one router for one subserver. It belongs to one goroutine; VMs share
+// nothing but Programs and Knobs.
+type VM struct {
+	env   Env
+	meter meter
+	program
+	enc   encoder
+	wrong map[string]int // lines of wrong returns seen before
+
+	tracing *int // the line that runs, in a trace
+}
+
+// program is a Program loaded into a state of its own.
+type program struct {
+	p *Program
+	l *lua.LState
+
+	route, send, receive *lua.LFunction
+
+	api  api
+	row  rowView
+	msg  messageView
+	held int64 // bytes that the last audit found
+	dead error // the router could not be loaded again after a memory fault
+
+	declared  []Param
+	loading   bool
+	compiling bool // the file is being compiled, not run
+}
+
+// NewVM loads p for the subserver of env. Declare p's knobs first, or they
+// stand at their defaults.
+func NewVM(env Env, p *Program) (*VM, error) { return newVM(env, p, false) }
+
+func newVM(env Env, p *Program, compiling bool) (*VM, error) {
+	if env.Peers < 1 || env.Self < 0 || int(env.Self) >= env.Peers {
+		return nil, fmt.Errorf("subserver %d of %d does not exist", env.Self, env.Peers)
+	}
+	vm := &VM{env: env}
+	if err := vm.load(p, compiling); err != nil {
+		return nil, err
+	}
+	return vm, nil
+}
+
+// Swap loads another program. Module variables start afresh; after an error the
+// old program runs on.
+func (vm *VM) Swap(p *Program) error {
+	old := vm.program
+	if err := vm.load(p, false); err != nil {
+		vm.program = old
+		return err
+	}
+	old.l.Close()
+	vm.wrong = nil
+	return nil
+}
+
+// Program returns the program that decides.
+func (vm *VM) Program() *Program { return vm.p }
+
+// Close frees the VM.
+func (vm *VM) Close() { vm.l.Close() }
+
+// load builds a fresh state, runs p's top level in it and finds the hooks.
+func (vm *VM) load(p *Program, compiling bool) error {
+	vm.program = program{p: p, loading: true, compiling: compiling}
+	vm.l = lua.NewState(lua.Options{
+		CallStackSize: 128, RegistrySize: 1024, RegistryMaxSize: 8192, RegistryGrowStep: 512,
+		SkipOpenLibs: true,
+	})
+	vm.l.SetContext(&vm.meter)
+	vm.meter.print = vm.env.Print
+	openLibs(vm.l)
+	vm.openAPI()
+
+	vm.meter.begin(MaxLoad)
+	vm.l.Push(vm.l.NewFunctionFromProto(p.proto))
+	for _, guard := range []lua.LGFunction{guardConcatFn, guardStoreFn, guardPackFn, guardKeyFn} {
+		vm.l.Push(vm.l.NewFunction(guard))
+	}
+	err := vm.l.PCall(len(guardNames), 0, nil)
+	vm.meter.end()
+	vm.loading = false
+	if err != nil {
+		return vm.asError(err)
+	}
+	for _, h := range []struct {
+		name string
+		to   **lua.LFunction
+	}{{"route", &vm.route}, {"send", &vm.send}, {"receive", &vm.receive}} {
+		v := vm.l.G.Global.RawGetString(h.name)
+		if v == lua.LNil && h.name != "route" {
+			continue
+		}
+		f, ok := v.(*lua.LFunction)
+		if !ok || f.IsG {
+			return &Error{File: p.File, Msg: fmt.Sprintf("%s is a %s; it must be a function of the file", h.name, v.Type())}
+		}
+		*h.to = f
+	}
+	return nil
+}
+
+// asError turns a Lua error into an *Error: "r2r.lua:14: msg".
+func (vm *VM) asError(err error) *Error {
+	msg := err.Error()
+	var api *lua.ApiError
+	if errors.As(err, &api) {
+		if msg = withoutAddresses(api.Object.String()); api.Object.Type() != lua.LTString {
+			msg = "error() was called with a " + api.Object.Type().String() + ", not with a text"
+		}
+	}
+	e := &Error{File: vm.p.File, Msg: oneLine(msg)}
+	var line int
+	if rest, ok := strings.CutPrefix(e.Msg, vm.p.File+":"); ok {
+		if n, _ := fmt.Sscanf(rest, "%d:", &line); n == 1 {
+			e.Line = line
+			_, e.Msg, _ = strings.Cut(rest, ": ")
+		}
+	}
+	return e
+}
+
+var address = regexp.MustCompile(`(table|function|userdata|thread|channel): 0x[0-9a-f]+`)
+
+// withoutAddresses cuts where in memory a value lies out of a message: it
+// differs from run to run.
+func withoutAddresses(s string) string { return address.ReplaceAllString(s, "$1") }
+
+// Route decides about a row. It never fails: a fault takes the default.
+func (vm *VM) Route(row *Row) Decision {
+	d := Decision{Dest: vm.env.Self, State: row.State}
+	dest, action, err := vm.call(vm.route, row)
+	if err == nil {
+		d.Dest, d.Action, err = vm.decision(dest, action)
+		if err != nil {
+			err = vm.at(row, err)
+		}
+	}
+	if err == nil {
+		d.State, err = vm.row.newState(&vm.enc)
+		if err != nil {
+			err = vm.at(row, err)
+		}
+	}
+	vm.row.leave()
+	if err != nil {
+		d = Decision{Dest: event.Front, State: row.State, Fault: err.Error()}
+	}
+	vm.audit(&d.Fault)
+	return d
+}
+
+// call runs a hook on a row and returns its first two values.
+func (vm *VM) call(fn *lua.LFunction, row *Row, args ...lua.LValue) (a, b lua.LValue, err error) {
+	if vm.dead != nil {
+		return nil, nil, vm.dead
+	}
+	l := vm.l
+	vm.row.enter(row, len(args) > 0)
+	vm.meter.begin(MaxInstructions)
+	l.Push(fn)
+	l.Push(vm.row.ud)
+	for _, arg := range args {
+		l.Push(arg)
+	}
+	e := l.PCall(1+len(args), 2, nil)
+	vm.meter.end()
+	if e != nil {
+		return nil, nil, vm.asError(e)
+	}
+	a, b = l.Get(-2), l.Get(-1)
+	l.Pop(2)
+	return a, b, nil
+}
+
+// decision checks what route returned.
+func (vm *VM) decision(dest, action lua.LValue) (event.Peer, event.Action, error) {
+	d, a := vm.env.Self, event.Keep
+	switch v := dest.(type) {
+	case *lua.LUserData:
+		c, ok := v.Value.(*constant)
+		if !ok || c.sort != destination {
+			return 0, 0, vm.illegal(dest)
+		}
+		if c.peer != event.None {
+			d = c.peer
+		}
+	case lua.LNumber: // the paper's plain index; 0 is STAY
+		n := clampInt(float64(v))
+		if lua.LNumber(n) != v || n < 0 || n >= vm.env.Peers {
+			return 0, 0, vm.illegal(dest)
+		}
+		if n > 0 {
+			d = event.Peer(n)
+		}
+	default:
+		return 0, 0, vm.illegal(dest)
+	}
+	if action != lua.LNil {
+		ud, _ := action.(*lua.LUserData)
+		c, ok := value(ud).(*constant)
+		if !ok || c.sort != actionConst {
+			return 0, 0, fmt.Errorf("route returned the action %s; legal are KEEP and DROP", showValue(action))
+		}
+		a = c.act
+	}
+	if a == event.Drop && d == vm.env.Self {
+		return 0, 0, errors.New("route returned DROP with the own subserver as destination; DROP needs another one, which writes the position")
+	}
+	return d, a, nil
+}
+
+func (vm *VM) illegal(v lua.LValue) error {
+	roles := event.Roles(vm.env.Peers)
+	if s, ok := v.(lua.LString); ok {
+		if slices.Contains(roles, string(s)) {
+			return fmt.Errorf("route returned the text %q; write to(%q)", string(s), string(s))
+		}
+		return fmt.Errorf("route returned the text %q; legal are STAY, HOME, to(role) and an index from 0 to %d%s",
+			cut(string(s), 40), vm.env.Peers-1, near.List(string(s), "roles", roles))
+	}
+	return fmt.Errorf("route returned %s; legal are STAY, HOME, to(role) and an index from 0 to %d; roles: %s",
+		showValue(v), vm.env.Peers-1, strings.Join(roles, ", "))
+}
+
+func value(ud *lua.LUserData) any {
+	if ud == nil {
+		return nil
+	}
+	return ud.Value
+}
+
+// showValue names a value in a message.
+func showValue(v lua.LValue) string {
+	switch v := v.(type) {
+	case *lua.LNilType, lua.LBool:
+		return v.String()
+	case lua.LNumber:
+		if math.IsNaN(float64(v)) {
+			return "NaN"
+		}
+		return v.String()
+	case lua.LString:
+		return fmt.Sprintf("%q", cut(string(v), 40))
+	case *lua.LUserData:
+		return plainText(v)
+	}
+	return "a " + v.Type().String()
+}
+
+// Send asks the router's send what travels to dest with the row's request:
+// a ceiling on the tokens that dest may write (0 = none) and data for its
+// r.fields. The row's State should be that of the decision.
+func (vm *VM) Send(row *Row, dest event.Peer) (budget int, fields []byte, fault string) {
+	if vm.send == nil {
+		return 0, nil, ""
+	}
+	v, _, err := vm.call(vm.send, row, vm.destName(dest))
+	if err == nil {
+		budget, fields, err = vm.sendResult(v)
+	}
+	vm.row.leave()
+	if err != nil {
+		budget, fields, fault = 0, nil, vm.fault(vm.send, err)
+	}
+	vm.audit(&fault)
+	return budget, fields, fault
+}
+
+// fault prefixes an error that has no line with where the function stands.
+func (vm *VM) fault(fn *lua.LFunction, err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Error()
+	}
+	return (&Error{File: vm.p.File, Line: fn.Proto.LineDefined, Msg: oneLine(err.Error())}).Error()
+}
+
+var sendKeys = []string{"budget", "fields"}
+
+func (vm *VM) sendResult(v lua.LValue) (budget int, fields []byte, err error) {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		if v == lua.LNil {
+			return 0, nil, nil
+		}
+		return 0, nil, fmt.Errorf("send returned %s; legal are nil and a table { budget = n, fields = {...} }", showValue(v))
+	}
+	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+		switch k {
+		case lua.LString("budget"):
+			n, ok := v.(lua.LNumber)
+			if !ok || n != lua.LNumber(int64(n)) || n < 1 || n > 1<<30 {
+				return 0, nil, fmt.Errorf("send returned the budget %s; it is a whole number of tokens from 1", showValue(v))
+			}
+			budget = int(n)
+		case lua.LString("fields"):
+			f, ok := v.(*lua.LTable)
+			if !ok {
+				return 0, nil, fmt.Errorf("send returned %s as fields; they are a table", showValue(v))
+			}
+			b, err := vm.enc.encode("fields", f)
+			if err != nil {
+				return 0, nil, err
+			}
+			fields = slices.Clone(b)
+		default:
+			return 0, nil, fmt.Errorf("send returned an unknown field %s%s; legal are budget and fields", showValue(k), near.Hint(k.String(), sendKeys))
+		}
+	}
+	return budget, fields, nil
+}

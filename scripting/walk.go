@@ -1,0 +1,338 @@
+package scripting
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"tokenrouter/scripting/near"
+)
+
+// kind says what a local variable is known to hold.
+type kind uint8
+
+const (
+	plain   kind = iota
+	rowArg       // r of route and send
+	msgArg       // msg of receive
+	heldArg      // req of receive
+)
+
+// hooks are the functions that the runtime calls, with what their arguments are.
+var hooks = map[string][]kind{
+	"route":   {rowArg},
+	"send":    {rowArg, plain},
+	"receive": {msgArg, heldArg},
+}
+
+var hookNames = []string{"route", "send", "receive"}
+
+type scope struct {
+	parent *scope
+	vars   map[string]kind
+}
+
+type reference struct {
+	name string
+	line int
+}
+
+// walker resolves names, checks what can be checked without running, and
+// rewrites the operations whose cost an instruction count does not see
+// (rewrite.go).
+type walker struct {
+	file      string
+	scope     *scope
+	depth     int
+	assigned  map[string]bool // globals assigned anywhere
+	functions map[string]int  // global functions, with their line
+	localFns  map[string]int  // local functions at the top level, with their line
+	reads     []reference     // globals read
+	dynamic   bool            // the file touches _G: names cannot be checked
+	err       *Error          // the first one
+}
+
+func newWalker(file string) *walker {
+	return &walker{
+		file: file, assigned: map[string]bool{}, functions: map[string]int{}, localFns: map[string]int{},
+	}
+}
+
+func (w *walker) fail(line int, format string, args ...any) {
+	if w.err == nil {
+		w.err = &Error{File: w.file, Line: line, Msg: fmt.Sprintf(format, args...)}
+	}
+}
+
+// program checks and rewrites a whole file.
+func (w *walker) program(chunk []ast.Stmt) ([]ast.Stmt, error) {
+	w.push()
+	chunk = w.stmts(chunk)
+	w.pop()
+	w.checkGlobals()
+	w.checkHooks()
+	if w.err != nil {
+		return nil, w.err
+	}
+	return bindGuards(chunk), nil
+}
+
+func (w *walker) checkGlobals() {
+	if w.dynamic {
+		return
+	}
+	known := append(slices.Clone(globalNames), slices.Sorted(maps.Keys(w.assigned))...)
+	for _, ref := range w.reads {
+		if why, ok := absent[ref.name]; ok && !w.assigned[ref.name] {
+			w.fail(ref.line, "%s", why)
+		} else if !slices.Contains(known, ref.name) {
+			w.fail(ref.line, "there is no global %q%s", ref.name, near.Hint(ref.name, known))
+		}
+	}
+}
+
+func (w *walker) checkHooks() {
+	called := map[string]bool{}
+	for _, ref := range w.reads {
+		called[ref.name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.functions)) {
+		if _, hook := hooks[name]; hook || called[name] {
+			continue
+		}
+		if meant := near.Best(name, hookNames); meant != "" && !w.assigned[meant] {
+			w.fail(w.functions[name], "function %q is never called and looks like a misspelt %q; rename it, or make it local", name, meant)
+		}
+	}
+	if w.assigned["route"] || w.dynamic {
+		return
+	}
+	if line, ok := w.localFns["route"]; ok {
+		w.fail(line, "route is local, so the runtime cannot see it; write: function route(r)")
+		return
+	}
+	w.fail(0, "there is no function route(r); a router must define one")
+}
+
+func (w *walker) push() { w.scope = &scope{parent: w.scope, vars: map[string]kind{}} }
+func (w *walker) pop()  { w.scope = w.scope.parent }
+
+func (w *walker) declare(names ...string) {
+	for _, n := range names {
+		w.scope.vars[n] = plain
+	}
+}
+
+func (w *walker) resolve(name string) (*scope, bool) {
+	for s := w.scope; s != nil; s = s.parent {
+		if _, ok := s.vars[name]; ok {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// assign notes an assignment to a name.
+func (w *walker) assign(name string, line int, fn bool) {
+	if s, local := w.resolve(name); local {
+		s.vars[name] = plain
+		return
+	}
+	if slices.Contains(apiNames, name) {
+		w.fail(line, "%s belongs to the interface of routers and cannot be assigned; use another name", name)
+	}
+	w.assigned[name] = true
+	if fn {
+		w.functions[name] = line
+	}
+}
+
+func (w *walker) block(list []ast.Stmt) []ast.Stmt {
+	w.push()
+	defer w.pop()
+	return w.stmts(list)
+}
+
+func (w *walker) stmts(list []ast.Stmt) []ast.Stmt {
+	for i, s := range list {
+		list[i] = w.stmt(s)
+	}
+	return list
+}
+
+func (w *walker) stmt(s ast.Stmt) ast.Stmt {
+	switch s := s.(type) {
+	case *ast.LocalAssignStmt:
+		w.local(s)
+	case *ast.AssignStmt:
+		return w.assignment(s)
+	case *ast.FuncCallStmt:
+		s.Expr = w.expr(s.Expr)
+	case *ast.DoBlockStmt:
+		s.Stmts = w.block(s.Stmts)
+	case *ast.WhileStmt:
+		s.Condition = w.expr(s.Condition)
+		s.Stmts = w.block(s.Stmts)
+	case *ast.RepeatStmt:
+		w.push()
+		s.Stmts = w.stmts(s.Stmts)
+		s.Condition = w.expr(s.Condition) // sees the body's locals
+		w.pop()
+	case *ast.IfStmt:
+		s.Condition = w.expr(s.Condition)
+		s.Then, s.Else = w.block(s.Then), w.block(s.Else)
+	case *ast.NumberForStmt:
+		s.Init, s.Limit = w.expr(s.Init), w.expr(s.Limit)
+		if s.Step != nil {
+			s.Step = w.expr(s.Step)
+		}
+		w.push()
+		w.declare(s.Name)
+		s.Stmts = w.stmts(s.Stmts)
+		w.pop()
+	case *ast.GenericForStmt:
+		w.exprs(s.Exprs)
+		w.push()
+		w.declare(s.Names...)
+		s.Stmts = w.stmts(s.Stmts)
+		w.pop()
+	case *ast.FuncDefStmt:
+		w.define(s)
+	case *ast.ReturnStmt:
+		w.exprs(s.Exprs)
+	}
+	return s
+}
+
+func (w *walker) local(s *ast.LocalAssignStmt) {
+	// A local function sees itself.
+	if len(s.Names) == 1 && len(s.Exprs) == 1 {
+		if f, ok := s.Exprs[0].(*ast.FunctionExpr); ok {
+			w.declare(s.Names[0])
+			if w.depth == 0 {
+				w.localFns[s.Names[0]] = f.Line()
+			}
+			w.function(f, nil)
+			return
+		}
+	}
+	w.exprs(s.Exprs)
+	w.declare(s.Names...)
+}
+
+// define handles function a.b.c() and function a:b().
+func (w *walker) define(s *ast.FuncDefStmt) {
+	if s.Name.Func == nil {
+		s.Name.Receiver = w.expr(s.Name.Receiver)
+		w.function(s.Func, nil, "self")
+		return
+	}
+	id, ok := s.Name.Func.(*ast.IdentExpr)
+	if !ok {
+		s.Name.Func = w.expr(s.Name.Func)
+		w.function(s.Func, nil)
+		return
+	}
+	_, local := w.resolve(id.Value)
+	w.assign(id.Value, s.Func.Line(), true)
+	if local {
+		w.function(s.Func, nil)
+		return
+	}
+	w.function(s.Func, hooks[id.Value])
+}
+
+func (w *walker) function(f *ast.FunctionExpr, args []kind, extra ...string) {
+	w.push()
+	w.depth++
+	w.declare(extra...)
+	for i, name := range f.ParList.Names {
+		w.scope.vars[name] = plain
+		if i < len(args) {
+			w.scope.vars[name] = args[i]
+		}
+	}
+	f.Stmts = w.stmts(f.Stmts)
+	w.depth--
+	w.pop()
+}
+
+func (w *walker) exprs(list []ast.Expr) {
+	for i, e := range list {
+		list[i] = w.expr(e)
+	}
+}
+
+func (w *walker) expr(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.IdentExpr:
+		w.read(e)
+	case *ast.AttrGetExpr:
+		e.Object, e.Key = w.expr(e.Object), w.expr(e.Key)
+		if key, ok := e.Key.(*ast.StringExpr); ok {
+			w.field(e.Object, key.Value, e.Line())
+		}
+	case *ast.TableExpr:
+		return w.table(e)
+	case *ast.FuncCallExpr:
+		if e.Func != nil {
+			e.Func = w.expr(e.Func)
+		} else {
+			e.Receiver = w.expr(e.Receiver)
+			w.field(e.Receiver, e.Method, e.Line())
+		}
+		w.exprs(e.Args)
+	case *ast.LogicalOpExpr:
+		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	case *ast.RelationalOpExpr:
+		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	case *ast.ArithmeticOpExpr:
+		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	case *ast.StringConcatOpExpr:
+		return w.concat(e)
+	case *ast.UnaryMinusOpExpr:
+		e.Expr = w.expr(e.Expr)
+	case *ast.UnaryNotOpExpr:
+		e.Expr = w.expr(e.Expr)
+	case *ast.UnaryLenOpExpr:
+		e.Expr = w.expr(e.Expr)
+	case *ast.FunctionExpr:
+		w.function(e, nil)
+	}
+	return e
+}
+
+func (w *walker) read(e *ast.IdentExpr) {
+	if _, local := w.resolve(e.Value); local {
+		return
+	}
+	if e.Value == "_G" {
+		w.dynamic = true
+	}
+	w.reads = append(w.reads, reference{e.Value, e.Line()})
+}
+
+// field checks a constant key of a value whose fields are known.
+func (w *walker) field(obj ast.Expr, key string, line int) {
+	id, ok := obj.(*ast.IdentExpr)
+	if !ok {
+		return
+	}
+	if s, local := w.resolve(id.Value); local {
+		if names := fieldNames[s.vars[id.Value]]; names != nil && !slices.Contains(names, key) {
+			w.fail(line, "%s has no field %q%s", id.Value, key, near.List(key, "fields", names))
+		}
+		return
+	}
+	names, ok := libNames[id.Value]
+	if !ok || w.assigned[id.Value] || slices.Contains(names, key) {
+		return
+	}
+	if why, ok := absent[id.Value+"."+key]; ok {
+		w.fail(line, "%s", why)
+		return
+	}
+	w.fail(line, "%s has no function %q%s", id.Value, key, near.Hint(key, names))
+}

@@ -1,0 +1,326 @@
+package app
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/tui/board"
+	"tokenrouter/tui/keys"
+)
+
+// key does what a key asks for.
+func (m *model) key(k string) tea.Cmd {
+	b := m.a.board
+	act := keys.Find(m.at, k)
+	if act == "" {
+		return nil
+	}
+	b.Say("", false)
+	if why := m.off(act); why != "" {
+		m.say("%s is off: %s", act, why)
+		return nil
+	}
+	switch act {
+	case keys.Quit:
+		return m.quit()
+	case keys.Help:
+		m.toggleHelp()
+	case keys.Back:
+		m.back()
+	case keys.Up, keys.Down:
+		m.move(act)
+	case keys.Focus:
+		b.NextFocus()
+	case keys.Drops:
+		b.UI.Drops = !b.UI.Drops
+	case keys.Inspect:
+		if id, ok := b.Picked(); ok && b.Inspect(id) {
+			m.at = keys.Inspector
+		}
+	case keys.Left:
+		b.Step(-1)
+	case keys.Right:
+		b.Step(1)
+	case keys.First, keys.Last:
+		b.Edge(act == keys.Last)
+	case keys.NextSwitch, keys.PrevSwitch:
+		m.toSwitch(act)
+	case keys.Export:
+		m.under, m.at = m.at, keys.Menu
+	case keys.AsJSONL, keys.AsPerfetto:
+		return m.export(act)
+	case keys.Copy, keys.CopyToken:
+		return m.copy(act == keys.CopyToken)
+	case keys.Edit:
+		m.say("opening the router in an editor")
+		return m.edit()
+	default:
+		m.change(act)
+	}
+	return nil
+}
+
+// change calls the runtime.
+func (m *model) change(act keys.Action) {
+	rt, b, s := m.a.rt, m.a.board, m.a.board.Status()
+	var err error
+	switch act {
+	case keys.Pause:
+		rt.SetPaused(!s.Paused)
+	case keys.Clock:
+		err = rt.SetClock(nextClock(s.Clock))
+	case keys.Slower:
+		err = rt.SetSpeed(nextSpeed(s.Speed, -1))
+	case keys.Faster:
+		err = rt.SetSpeed(nextSpeed(s.Speed, 1))
+	case keys.Fewer:
+		err = rt.SetConcurrency(nextConcurrency(s.Concurrency, -1))
+	case keys.More:
+		err = rt.SetConcurrency(nextConcurrency(s.Concurrency, 1))
+	case keys.NextRouter:
+		err = rt.SetRouter(nextRouter(s, 1))
+	case keys.PrevRouter:
+		err = rt.SetRouter(nextRouter(s, -1))
+	case keys.KnobDown, keys.KnobUp, keys.KnobBigDown, keys.KnobBigUp:
+		if k, ok := b.PickedKnob(); ok {
+			err = rt.SetKnob(k.Name, moveKnob(k, knobMoves[act]))
+		}
+	case keys.PickB:
+		b.UI.B = (b.UI.B + 1) % event.Peer(len(m.info.Models))
+	case keys.LowerB, keys.RaiseB:
+		d := 1
+		if act == keys.LowerB {
+			d = -1
+		}
+		err = rt.SetB(b.UI.B, threshold(s, b.UI.B)+d)
+	}
+	if err != nil {
+		b.Say(err.Error(), true)
+	}
+	m.status()
+}
+
+// knobMoves says how many steps a key moves a knob.
+var knobMoves = map[keys.Action]int{keys.KnobDown: -1, keys.KnobUp: 1, keys.KnobBigDown: -10, keys.KnobBigUp: 10}
+
+// off says why an action cannot be taken now, "" if it can.
+func (m *model) off(act keys.Action) string {
+	b, s := m.a.board, m.a.board.Status()
+	if m.bye && act != keys.Quit {
+		return "quitting"
+	}
+	switch act {
+	case keys.Slower, keys.Faster:
+		switch {
+		case s.Clock == "live":
+			return "live runs as fast as it can"
+		case act == keys.Slower && nextSpeed(s.Speed, -1) == s.Speed, act == keys.Faster && nextSpeed(s.Speed, 1) == s.Speed:
+			return "no further"
+		}
+	case keys.Clock:
+		if nextClock(s.Clock) == "" {
+			return "the " + s.Clock + " clock stays"
+		}
+	case keys.Fewer:
+		if s.Concurrency <= 1 {
+			return "1 is the least"
+		}
+	case keys.NextRouter, keys.PrevRouter:
+		if len(s.Routers) < 2 {
+			return "one router only"
+		}
+	case keys.KnobDown, keys.KnobUp, keys.KnobBigDown, keys.KnobBigUp:
+		k, ok := b.PickedKnob()
+		switch {
+		case !ok:
+			return "no knobs here"
+		case moveKnob(k, knobMoves[act]) == k.Value:
+			return "at its end"
+		}
+	case keys.LowerB:
+		if threshold(s, b.UI.B) <= 1 {
+			return "1 is the least"
+		}
+	case keys.PickB:
+		if len(m.info.Models) < 2 {
+			return "one subserver only"
+		}
+	case keys.Inspect, keys.Copy:
+		_, ok := b.Picked()
+		if _, in := b.Inspecting(); !ok && !in {
+			return "no request yet"
+		}
+	case keys.Export:
+		if m.info.Session == "" {
+			return "nothing is recorded"
+		}
+	}
+	return ""
+}
+
+// quit closes the session behind a frame that says so; the second time it does
+// not wait.
+func (m *model) quit() tea.Cmd {
+	if m.bye {
+		return tea.Quit
+	}
+	m.bye = true
+	m.say("ending the requests and closing the session")
+	return func() tea.Msg {
+		_ = m.a.end() // Run reports it
+		return closedMsg{}
+	}
+}
+
+func (m *model) toggleHelp() {
+	if m.at == keys.Helping {
+		m.at = m.under
+		return
+	}
+	m.under, m.at, m.helpTop = m.at, keys.Helping, 0
+	if m.under == keys.Menu {
+		m.under = m.board()
+	}
+}
+
+// board is the context below menus.
+func (m *model) board() keys.Context {
+	if _, in := m.a.board.Inspecting(); in {
+		return keys.Inspector
+	}
+	return keys.Board
+}
+
+func (m *model) back() {
+	switch m.at {
+	case keys.Inspector:
+		m.a.board.Leave()
+		m.at = keys.Board
+	default:
+		m.at = m.board()
+	}
+}
+
+func (m *model) move(act keys.Action) {
+	d := 1
+	if act == keys.Up {
+		d = -1
+	}
+	if m.at == keys.Helping {
+		m.helpTop = max(m.helpTop+d, 0)
+		return
+	}
+	m.a.board.Move(d)
+}
+
+func (m *model) toSwitch(act keys.Action) {
+	d := 1
+	if act == keys.PrevSwitch {
+		d = -1
+	}
+	if !m.a.board.Switch(d) {
+		m.say("no further switch of the writer that way")
+	}
+}
+
+func (m *model) export(act keys.Action) tea.Cmd {
+	format := "jsonl"
+	if act == keys.AsPerfetto {
+		format = "perfetto"
+	}
+	m.at = m.board()
+	m.say("exporting as %s", format)
+	return func() tea.Msg {
+		path, err := m.a.rt.Export(format)
+		return exportedMsg{path, err}
+	}
+}
+
+// nextClock is the other clock that a running session can have, "" for none.
+func nextClock(c string) string {
+	switch c {
+	case "live":
+		return "paced"
+	case "paced":
+		return "live"
+	}
+	return ""
+}
+
+var speeds = []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 16}
+
+// nextSpeed is the next faster or slower of the speeds.
+func nextSpeed(s float64, d int) float64 {
+	if d > 0 {
+		for _, v := range speeds {
+			if v > s*1.001 {
+				return v
+			}
+		}
+		return s
+	}
+	for _, v := range slices.Backward(speeds) {
+		if v < s*0.999 {
+			return v
+		}
+	}
+	return s
+}
+
+// nextConcurrency moves by one, in larger steps where there are many.
+func nextConcurrency(n, d int) int {
+	step := 1
+	switch at := n + min(d, 0); {
+	case at >= 32:
+		step = 8
+	case at >= 16:
+		step = 4
+	case at >= 8:
+		step = 2
+	}
+	return max(n+d*step, 1)
+}
+
+// nextRouter is the neighbour of the live router in the list, in a circle.
+func nextRouter(s board.Status, d int) string {
+	if len(s.Routers) == 0 {
+		return s.Router
+	}
+	bare := func(n string) string { return strings.TrimSuffix(n[strings.LastIndexByte(n, '/')+1:], ".lua") }
+	at := slices.IndexFunc(s.Routers, func(n string) bool { return n == s.Router || bare(n) == bare(s.Router) })
+	if at < 0 && d < 0 {
+		at = 0
+	}
+	n := len(s.Routers)
+	return s.Routers[(at+d+n)%n]
+}
+
+// threshold is B of a subserver as set, 1 where the policy is eager.
+func threshold(s board.Status, p event.Peer) int {
+	if p < 0 || int(p) >= len(s.B) {
+		return 1
+	}
+	return max(s.B[p], 1)
+}
+
+// moveKnob gives the value n steps on: steps follow the size of the value, so
+// that 0.5 moves by 0.01 and 0.03 by 0.001.
+func moveKnob(k board.KnobState, n int) float64 {
+	size := k.Max - k.Min
+	if !(size > 0) || math.IsInf(size, 0) {
+		return k.Value
+	}
+	scale := max(math.Abs(k.Value), size/20)
+	step := math.Pow(10, math.Floor(math.Log10(scale*(1+1e-9)))-1)
+	whole := k.Min == math.Trunc(k.Min) && k.Max == math.Trunc(k.Max) && k.Default == math.Trunc(k.Default) && k.Default != 0
+	if whole && size >= 5 {
+		step = max(math.Round(step), 1)
+	}
+	v := math.Round(k.Value/step+float64(n)) * step
+	v = math.Round(v*1e9) / 1e9
+	return min(max(v, k.Min), k.Max)
+}

@@ -1,0 +1,262 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/tape"
+	"tokenrouter/tui/internal/synth"
+)
+
+// fakeRuntime runs a synthetic cluster by the clock of the test.
+type fakeRuntime struct {
+	dir   string
+	tape  *tape.Tape
+	start time.Time
+
+	mu      sync.Mutex
+	cluster *synth.Cluster
+	status  Status
+	paused  int64 // ns spent in pauses
+	since   time.Time
+	closed  int
+	stuck   bool // Close does not return before its context ends
+	stop    chan struct{}
+}
+
+func newFake(dir string, cfg synth.Config) *fakeRuntime {
+	f := &fakeRuntime{dir: dir, tape: tape.New(), start: time.Now(), cluster: synth.New(cfg), stop: make(chan struct{})}
+	f.status = Status{
+		Router: "r2r.lua", Hash: synth.Hash, Clock: "paced", Profile: "a100-r2r", Speed: 1, Concurrency: cfg.N,
+		Policy: "fixed", B: append([]int(nil), cfg.B...), Recording: true,
+		Knobs:   []KnobState{{Name: "threshold", Help: "nats of entropy", Value: 0.5, Default: 0.5, Max: 4}},
+		Routers: []string{"r2r.lua", "rstitch.lua", "me.lua"},
+	}
+	return f
+}
+
+// work appends what the cluster does, every 5 ms.
+func (f *fakeRuntime) work() {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-f.stop:
+			return
+		case <-tick.C:
+		}
+		f.mu.Lock()
+		if !f.status.Paused {
+			f.tape.Append(f.cluster.Until(int64(time.Since(f.start)) - f.paused)...)
+		}
+		f.mu.Unlock()
+	}
+}
+
+func (f *fakeRuntime) Tape() *tape.Tape { return f.tape }
+func (f *fakeRuntime) Now() int64       { return int64(time.Since(f.start)) }
+
+func (f *fakeRuntime) Info() Info {
+	return Info{
+		Program: "tokenrouter",
+		Models:  []ModelInfo{{Role: "small", Name: "tiny-37k", Params: 36_800}, {Role: "large", Name: "tiny-3.7m", Params: 3_710_944}},
+		Session: f.dir, Profile: "a100-r2r", Text: synth.Text, EOS: []event.Token{synth.EOS}, GPUNote: "no NVIDIA driver",
+	}
+}
+
+func (f *fakeRuntime) Status() Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.status
+	s.B = append([]int(nil), s.B...)
+	s.Knobs = append([]KnobState(nil), s.Knobs...)
+	return s
+}
+
+func (f *fakeRuntime) set(name string, change func(s *Status)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.status)
+	f.cluster.Host(&tape.Setting{Setting: name, Old: "", New: ""})
+}
+
+func (f *fakeRuntime) SetPaused(on bool) {
+	f.set("paused", func(s *Status) {
+		if s.Paused == on {
+			return
+		}
+		s.Paused = on
+		if on {
+			f.since = time.Now()
+			return
+		}
+		f.paused += int64(time.Since(f.since))
+	})
+}
+
+func (f *fakeRuntime) SetSpeed(v float64) error {
+	f.set("speed", func(s *Status) { s.Speed = v })
+	return nil
+}
+
+func (f *fakeRuntime) SetClock(c string) error {
+	f.set("clock", func(s *Status) { s.Clock = c })
+	return nil
+}
+
+func (f *fakeRuntime) SetConcurrency(n int) error {
+	if n > 64 {
+		return errors.New("concurrency 64 is the most: every KV is reserved")
+	}
+	f.set("concurrency", func(s *Status) { s.Concurrency = n })
+	return nil
+}
+
+func (f *fakeRuntime) SetRouter(name string) error {
+	f.set("router", func(s *Status) { s.Router = name })
+	return nil
+}
+
+func (f *fakeRuntime) SetKnob(name string, v float64) error {
+	f.set("knob", func(s *Status) { s.Knobs[0].Value = v })
+	return nil
+}
+
+func (f *fakeRuntime) SetB(p event.Peer, b int) error {
+	f.set("batch", func(s *Status) { s.B[p] = b })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cluster.SetB(f.status.B...)
+	return nil
+}
+
+func (f *fakeRuntime) Edit() (string, error) { return filepath.Join(f.dir, "r2r.lua"), nil }
+
+func (f *fakeRuntime) Explain(core event.Peer, pos int, row event.RowResult) string {
+	return fmt.Sprintf("r2r.lua:7  return to(%q), %s", "large", row.Action)
+}
+
+func (f *fakeRuntime) Export(format string) (string, error) {
+	path := filepath.Join(f.dir, "export."+format)
+	return path, os.WriteFile(path, []byte("{}\n"), 0o600)
+}
+
+func (f *fakeRuntime) Close(ctx context.Context) error {
+	f.mu.Lock()
+	f.closed++
+	stuck := f.stuck
+	f.mu.Unlock()
+	if stuck {
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// screen is a terminal in the test: the program's output goes into it, what is
+// typed and what the terminal answers goes to the program.
+type screen struct {
+	t    *testing.T
+	emu  *vt.Emulator
+	in   *io.PipeWriter
+	fake *fakeRuntime
+	app  *App
+	kill context.CancelFunc
+	done chan error
+	mu   sync.Mutex
+	raw  bytes.Buffer
+}
+
+// Write implements io.Writer. Without a raw terminal the program writes bare
+// line feeds, as for a cooked one.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	s.raw.Write(p)
+	s.mu.Unlock()
+	if _, err := s.emu.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n"))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// start runs the whole program in a window of w by h. It must be called inside
+// a synctest bubble.
+func start(t *testing.T, w, h int, cfg synth.Config, app Config) *screen {
+	t.Helper()
+	s := &screen{t: t, emu: vt.NewEmulator(w, h), fake: newFake(t.TempDir(), cfg), done: make(chan error, 1)}
+	r, in := io.Pipe()
+	s.in = in
+	app.Input, app.Output, app.Width, app.Height = r, s, w, h
+	if app.Environ == nil {
+		app.Environ = []string{"TERM=xterm-256color", "COLORTERM=truecolor", "EDITOR=true"}
+	}
+	a, err := New(s.fake, app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.app = a
+	ctx, cancel := context.WithCancel(t.Context())
+	s.kill = cancel
+	go func() { // answers of the terminal
+		buf := make([]byte, 256)
+		for {
+			n, err := s.emu.Read(buf)
+			if err != nil {
+				return
+			}
+			if _, err := in.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	go s.fake.work()
+	go func() { s.done <- a.Run(ctx) }()
+	return s
+}
+
+// stop ends the program and everything around it.
+func (s *screen) stop() {
+	s.t.Helper()
+	s.kill()
+	s.in.Close()
+	close(s.fake.stop)
+	_ = s.emu.Close()
+	synctest.Wait()
+}
+
+// text is the screen as it stands, after time has passed.
+func (s *screen) text(d time.Duration) string {
+	time.Sleep(d)
+	synctest.Wait()
+	return s.emu.String()
+}
+
+// press types keys and gives the frame behind it.
+func (s *screen) press(keys string) string {
+	s.t.Helper()
+	if _, err := s.in.Write([]byte(keys)); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.text(2 * frameTime)
+}
+
+func (s *screen) has(text string, want ...string) {
+	s.t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			s.t.Errorf("the screen does not show %q:\n%s", w, text)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package board
+
+import (
+	"fmt"
+	"strconv"
+
+	"tokenrouter/runtime/tape"
+	"tokenrouter/tui/frame"
+)
+
+// bottomRows are knobs and events side by side: a title and lay.bottom lines.
+func (m *Model) bottomRows(lay layout, now int64) []frame.Row {
+	left := lay.w * 2 / 5
+	left = min(max(left, 28), 72)
+	right := lay.w - left - 2
+	return frame.Beside(2, m.theme.G.ASCII, []int{left, right},
+		m.knobRows(left, lay.bottom), m.eventRows(right, lay.bottom))
+}
+
+func (m *Model) knobRows(w, n int) []frame.Row {
+	th, s := m.theme, &m.status
+	focus := m.UI.Focus == FocusKnobs
+	out := []frame.Row{m.rule(w, "knobs  "+s.Router, "", focus)}
+	lines := n - 1 // the last one is B
+	first := 0
+	if len(s.Knobs) > lines {
+		first = min(max(m.UI.Knob-lines+1, 0), len(s.Knobs)-lines)
+	}
+	name := 4
+	for i := range s.Knobs {
+		name = max(name, frame.Width(s.Knobs[i].Name))
+	}
+	name = min(name, w/3)
+	for i := first; i < min(first+lines, len(s.Knobs)); i++ {
+		out = append(out, m.knobRow(w, name, &s.Knobs[i], i == m.UI.Knob, focus))
+	}
+	if len(s.Knobs) == 0 && lines > 0 {
+		l := m.line.Start(w)
+		out = append(out, l.Put("", "  ").PutClip(th.Dim, "this router declares no knob (param)", w-2).End())
+	}
+	for len(out) < n {
+		out = append(out, frame.Row{})
+	}
+	return append(out, m.bRow(w))
+}
+
+func (m *Model) knobRow(w, name int, k *KnobState, picked, focus bool) frame.Row {
+	th := m.theme
+	l := m.line.Start(w)
+	mark, st := " ", th.Text
+	if picked {
+		mark, st = th.G.Cursor, th.Strong
+		if focus {
+			st = th.Selected
+		}
+	}
+	l.Put(th.Focus, mark).Put("", " ").PutClip(st, k.Name, name).To(2 + name)
+	value := short(k.Value)
+	slider := min(w-name-14, 24, w/3)
+	at := 0.0
+	if k.Max > k.Min {
+		at = (k.Value - k.Min) / (k.Max - k.Min)
+	}
+	l.Put("", " ")
+	if slider >= 6 {
+		frame.Slider(l, th.G, slider, th.Border, th.Title, at)
+		l.Put("", " ")
+	}
+	vs := th.Strong
+	if k.Value != k.Default {
+		vs = th.Title
+	}
+	l.Put(vs, fmt.Sprintf("%-6s", value))
+	if k.Help != "" && l.Room() > 8 {
+		l.Put("", " ").PutClip(th.Dim, k.Help, l.Room())
+	}
+	return l.End()
+}
+
+// bRow shows the thresholds and which one the keys move.
+func (m *Model) bRow(w int) frame.Row {
+	th, s := m.theme, &m.status
+	l := m.line.Start(w)
+	l.Put("", "  ").Put(th.Text, "B")
+	if len(s.B) == 0 || s.Policy == "eager" {
+		l.Put(th.Dim, "  eager")
+	}
+	for i, b := range s.B {
+		if i >= m.n {
+			break
+		}
+		p := peer(i)
+		l.Put("", "  ")
+		if p == m.UI.B {
+			l.Put(th.Strong, th.G.Cursor)
+		}
+		l.Put(th.Role(p, m.n), m.role(p)+" ").Put(th.Strong, strconv.Itoa(b))
+	}
+	if len(s.B) == 0 {
+		l.Put(th.Dim, "  moves "+m.role(m.UI.B))
+	}
+	return l.End()
+}
+
+func (m *Model) eventRows(w, n int) []frame.Row {
+	th := m.theme
+	back := m.UI.back(m)
+	title := "events"
+	tail := ""
+	if back > 0 {
+		tail = fmt.Sprintf(" %d newer ", back)
+		if fresh := m.evSeq - m.UI.evSeen; fresh > 0 {
+			tail = fmt.Sprintf(" %d new ", fresh)
+		}
+	}
+	out := []frame.Row{m.rule(w, title, tail, m.UI.Focus == FocusEvents)}
+	for i := len(m.events) - 1 - back; i >= 0 && len(out) <= n; i-- {
+		e := &m.events[i]
+		l := m.line.Start(w)
+		l.Put(th.Dim, " "+clock(e.at)+" ")
+		st := th.Text
+		switch e.level {
+		case tape.Error:
+			st = th.Bad
+			l.Put(st, "! ")
+		case tape.Warn:
+			st = th.Warn
+			l.Put(st, "! ")
+		}
+		times := ""
+		if e.count > 1 {
+			times = fmt.Sprintf(" %s%d", th.G.Times, e.count)
+		}
+		l.PutClip(st, e.text, l.Room()-frame.Width(times)).Put(th.Dim, times)
+		out = append(out, l.End())
+	}
+	for len(out) < n+1 {
+		out = append(out, frame.Row{})
+	}
+	return out
+}
+
+// machineRow says what the machine does.
+func (m *Model) machineRow(w int) frame.Row {
+	th := m.theme
+	l := m.line.Start(w)
+	t := m.machine
+	if t == nil {
+		l.Put(th.Dim, " cpu -")
+		if m.info.GPUNote != "" {
+			l.Put(th.Dim, "   gpu: ").PutClip(th.Dim, m.info.GPUNote, l.Room())
+		}
+		return l.End()
+	}
+	l.Put(th.Dim, " cpu").Put(th.Strong, fmt.Sprintf("%4.0f %%", t.CPU)).Put(th.Dim, " of a core, machine")
+	l.Put(th.Strong, fmt.Sprintf("%4.0f %%", t.Machine)).Put(th.Dim, fmt.Sprintf(" of %d", t.Cores))
+	l.Put(th.Dim, "   memory ").Put(th.Strong, size(t.RSS))
+	note := orElse(t.GPUNote, m.info.GPUNote)
+	if len(t.GPUs) == 0 && note != "" {
+		l.Put(th.Dim, "   gpu: ").PutClip(th.Dim, note, l.Room())
+	}
+	for _, g := range t.GPUs {
+		if l.Room() < 30 {
+			break
+		}
+		l.Put(th.Dim, "   ").PutClip(th.Dim, g.Device, 20).Put(th.Strong, fmt.Sprintf("%4.0f %%", g.Util))
+		l.Put(th.Dim, " "+size(g.Used)+" of "+size(g.Total)).Put(th.Dim, fmt.Sprintf(" %.0f W", g.Watts))
+	}
+	return l.End()
+}

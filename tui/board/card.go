@@ -1,0 +1,250 @@
+package board
+
+import (
+	"fmt"
+	"strconv"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/tui/frame"
+)
+
+func peer(i int) event.Peer { return event.Peer(i) }
+
+// cards draws one card per subserver, side by side.
+func (m *Model) cards(lay layout) []frame.Row {
+	gap := 1
+	width := (lay.w - gap*(m.n-1)) / m.n
+	widths := make([]int, m.n)
+	blocks := make([][]frame.Row, m.n)
+	for i := range blocks {
+		widths[i] = width
+		if i == m.n-1 {
+			widths[i] = lay.w - (width+gap)*(m.n-1)
+		}
+		blocks[i] = m.card(peer(i), widths[i], lay.body)
+	}
+	return frame.Beside(gap, m.theme.G.ASCII, widths, blocks...)
+}
+
+func (m *Model) card(p event.Peer, width, body int) []frame.Row {
+	th := m.theme
+	mi := ModelInfo{}
+	if int(p) < len(m.info.Models) {
+		mi = m.info.Models[p]
+	}
+	l := frame.NewLine(width-6, th.G.ASCII)
+	l.Put("", " ").Put(th.Token(p, m.n), m.role(p))
+	if width >= 22 {
+		l.Put("", " ").PutClip(th.Strong, mi.Name, l.Room()-1)
+	}
+	if width >= 54 && mi.Params > 0 {
+		l.Put(th.Dim, "  "+params(mi.Params))
+	}
+	l.Put("", " ")
+	title := l.End()
+	note := ""
+	switch {
+	case p == event.Front && width >= 46:
+		note = " front, home "
+	case p == event.Front && width >= 30:
+		note = " home "
+	case p != event.Front && width >= 30:
+		note = " peer "
+	}
+	n := frame.NewLine(width, th.G.ASCII).Put(th.Dim, note).End()
+	inner := width - 4
+	rows := make([]frame.Row, 0, body)
+	rows = append(rows, m.queueLine(p, inner), m.batchLine(p, inner), m.workLine(p, inner))
+	switch {
+	case body >= 5:
+		rows = append(rows, m.timeLine(p, inner, false), m.kvLine(p, inner))
+	case body == 4:
+		rows = append(rows, m.timeLine(p, inner, true))
+	}
+	return frame.Box(th.G, th.Border, width, title, n, rows)
+}
+
+// params writes a number of parameters as people say it.
+func params(n int64) string {
+	switch {
+	case n >= 1_000_000_000:
+		return fmt.Sprintf("%.1f B parameters", float64(n)/1e9)
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1f M parameters", float64(n)/1e6)
+	default:
+		return fmt.Sprintf("%.1f k parameters", float64(n)/1e3)
+	}
+}
+
+// queueLine: who is where, and ready against B.
+func (m *Model) queueLine(p event.Peer, w int) frame.Row {
+	th := m.theme
+	s := &m.figs.snap.Peers[p]
+	load := &m.cores[p].load
+	l := m.line.Start(w)
+	tight := w < 34
+	word := func(long, brief string) string {
+		if tight {
+			return brief
+		}
+		return long
+	}
+	field := func(name string, n int, st frame.Style) {
+		l.Put(th.Dim, name).Put(st, fmt.Sprintf("%3d", n))
+	}
+	field(word("ready", "rdy"), load.Ready, th.Strong)
+	field(word("  running", " run"), len(m.cores[p].rows), th.Role(p, m.n))
+	if p == event.Front {
+		if tight {
+			l.Put(th.Pending, fmt.Sprintf(" >%2d", load.Pending))
+		} else {
+			field("  pending", load.Pending, th.Pending)
+			if w >= 44 && m.n == 2 {
+				l.Put(th.Pending, " > "+m.role(1))
+			}
+		}
+		if load.Waiting > 0 && w >= 50 {
+			field("  waiting", load.Waiting, th.Warn)
+		}
+	}
+	b := max(s.Load.B, load.B)
+	if p != event.Front || w >= 62 {
+		gap := "   "
+		if tight {
+			gap = " "
+		}
+		l.Put(th.Dim, gap+"B ").Put(th.Strong, strconv.Itoa(max(b, 1)))
+		if w >= 44 && l.Room() >= b+3 && b > 0 && b <= 16 {
+			l.Put("", " ")
+			full := min(load.Ready, b)
+			l.Put(th.Border, "[").Repeat(th.Role(p, m.n), th.G.Seat, full)
+			l.Repeat(th.Idle, th.G.None, b-full).Put(th.Border, "]")
+		}
+		if l.Room() >= 12 && len(m.cores[p].rows) == 0 && load.Ready > 0 && load.Ready < b {
+			l.Put(th.Pending, "  waits by B")
+		}
+	}
+	return l.End()
+}
+
+// batchLine: how full the batch is and how long a step takes.
+func (m *Model) batchLine(p event.Peer, w int) frame.Row {
+	th := m.theme
+	s := &m.figs.snap.Peers[p]
+	rows := len(m.cores[p].rows)
+	l := m.line.Start(w)
+	l.Put(th.Dim, "batch ")
+	if w >= 40 {
+		seats := min(max(m.status.Concurrency, 4), 16)
+		if int(p) < len(m.info.Models) && m.info.Models[p].Seats > 0 {
+			seats = min(seats, m.info.Models[p].Seats)
+		}
+		if w < 52 {
+			seats = min(seats, 6)
+		}
+		full := min(rows, seats)
+		l.Repeat(th.Role(p, m.n), th.G.Seat, full).Repeat(th.Idle, th.G.None, seats-full)
+	}
+	l.Put(th.Strong, fmt.Sprintf("%3d", rows))
+	if w >= 30 {
+		l.Put(th.Dim, "  mean").Put(th.Strong, fmt.Sprintf("%5.1f", s.MeanBatch))
+	}
+	if w >= 24 {
+		l.Put(th.Dim, "  step")
+	}
+	l.Put(th.Strong, fmt.Sprintf("%6.1f", s.StepMs)).Put(th.Dim, " ms")
+	return l.End()
+}
+
+// workLine: what came out.
+func (m *Model) workLine(p event.Peer, w int) frame.Row {
+	th := m.theme
+	s := &m.figs.snap.Peers[p]
+	l := m.line.Start(w)
+	if w < 22 {
+		l.Put(th.Role(p, m.n), fmt.Sprintf("%4.0f", s.CommittedPerS)).Put(th.Dim, " kept/s")
+		return l.End()
+	}
+	l.Put(th.Strong, fmt.Sprintf("%4.0f", s.RowsPerS)).Put(th.Dim, " rows/s")
+	switch {
+	case w >= 52:
+		l.Put(th.Dim, "   committed").Put(th.Role(p, m.n), fmt.Sprintf("%5.0f", s.CommittedPerS))
+		if p == event.Front || w >= 60 || s.Hops == 0 {
+			l.Put(th.Dim, "   dropped").Put(th.Strong, fmt.Sprintf("%5.0f", s.DroppedPerS))
+		}
+	case w >= 34:
+		l.Put(th.Dim, " commit").Put(th.Role(p, m.n), fmt.Sprintf("%4.0f", s.CommittedPerS))
+		l.Put(th.Dim, " drop").Put(th.Strong, fmt.Sprintf("%4.0f", s.DroppedPerS))
+	default:
+		l.Put(th.Role(p, m.n), fmt.Sprintf("%5.0f", s.CommittedPerS)).Put(th.Dim, " kept")
+	}
+	if s.Hops > 0 && l.Room() >= 19 {
+		l.Put(th.Dim, "   extend").Put(th.Strong, fmt.Sprintf("%4.1f", s.ExtendPerHop)).Put(th.Dim, " a hop")
+	}
+	return l.End()
+}
+
+// timeLine: what the subserver did with its time. With kv it also says how full
+// the KV is.
+func (m *Model) timeLine(p event.Peer, w int, kv bool) frame.Row {
+	th := m.theme
+	s := &m.figs.snap.Peers[p]
+	l := m.line.Start(w)
+	if bar := w - 48; bar >= 6 && !kv {
+		bar = min(bar, 24)
+		frame.Bar(l, bar, frame.Part{Style: th.Idle, Glyph: th.G.Rest},
+			frame.Part{Share: s.Busy, Style: th.Role(p, m.n), Glyph: th.G.Busy},
+			frame.Part{Share: s.WaitB, Style: th.Pending, Glyph: th.G.Wait})
+		l.Put("", " ")
+	}
+	wait := "waits for B"
+	if w < 42 || kv {
+		wait = "waits"
+	}
+	if w < 30 {
+		l.Put(th.Dim, "busy").Put(th.Role(p, m.n), percent(s.Busy))
+		if w >= 21 {
+			l.Put(th.Dim, " wait").Put(th.Pending, percent(s.WaitB))
+		}
+		return l.End()
+	}
+	gap := "   "
+	if w < 44 || kv {
+		gap = " "
+	}
+	l.Put(th.Dim, "busy").Put(th.Role(p, m.n), percent(s.Busy))
+	l.Put(th.Dim, gap+wait).Put(th.Pending, percent(s.WaitB))
+	if kv {
+		load := &m.cores[p].load
+		if load.KVTotal > 0 && l.Room() >= 9 {
+			l.Put(th.Dim, gap+"KV").Put(th.Strong, percent(float64(load.KVUsed)/float64(load.KVTotal)))
+		}
+		return l.End()
+	}
+	l.Put(th.Dim, gap+"idle").Put(th.Strong, percent(s.Idle))
+	return l.End()
+}
+
+func (m *Model) kvLine(p event.Peer, w int) frame.Row {
+	th := m.theme
+	load := &m.cores[p].load
+	l := m.line.Start(w)
+	l.Put(th.Dim, "KV ")
+	share := 0.0
+	if load.KVTotal > 0 {
+		share = float64(load.KVUsed) / float64(load.KVTotal)
+	}
+	if bar := w - 24; bar >= 4 {
+		style := th.Role(p, m.n)
+		if share > 0.95 {
+			style = th.Warn
+		}
+		frame.Bar(l, min(bar, 24), frame.Part{Style: th.Idle, Glyph: th.G.Rest}, frame.Part{Share: share, Style: style, Glyph: th.G.Busy})
+		l.Put("", " ")
+	}
+	l.Put(th.Strong, fmt.Sprintf("%d", load.KVUsed)).Put(th.Dim, fmt.Sprintf("/%d tokens", load.KVTotal))
+	return l.End()
+}
+
+// percent writes a fraction in six cells: "  64 %".
+func percent(x float64) string { return fmt.Sprintf(" %3.0f %%", x*100) }

@@ -1,0 +1,262 @@
+package board
+
+import (
+	"fmt"
+	"time"
+
+	"tokenrouter/runtime/metrics"
+	"tokenrouter/tui/frame"
+)
+
+// Below this the board says that the window is too small.
+const (
+	minWidth  = 60
+	minHeight = 16
+)
+
+// layout says how the parts share the height. It depends on the window alone,
+// never on what is shown, so that nothing moves.
+type layout struct {
+	w, h    int
+	body    int // lines in a card
+	figures int // 1, or 3 for big digits
+	chart   int // rows of the chart without its axis
+	share   bool
+	side    int // width of the comparison beside the chart, 0 = one line below it
+	reqs    int // lines of the request pane without its title
+	bottom  int // lines of knobs and events without their title
+	machine bool
+	blank   bool // an empty line around the figures
+}
+
+func (m *Model) layout(w, h int) layout {
+	l := layout{w: w, h: h, body: 3, figures: 1, chart: 1, bottom: 2}
+	switch {
+	case h >= 46:
+		l.body, l.figures, l.chart, l.bottom = 5, 3, 8, 5
+		l.share, l.machine, l.blank = true, true, true
+	case h >= 34:
+		l.body, l.figures, l.chart, l.bottom = 5, 3, 5, 4
+		l.share, l.machine = true, true
+	case h >= 30:
+		l.body, l.chart, l.bottom = 5, 4, 4
+		l.machine = true
+	case h >= 24:
+		l.body, l.chart, l.bottom = 4, 2, 3
+	case h >= 20:
+		l.body, l.chart, l.bottom = 4, 1, 2
+	}
+	if w >= 110 {
+		l.side = min(64, w*2/5)
+	}
+	used := 1 + l.body + 2 + l.figures + l.chart + 1 + 1 + 1 + l.bottom + 1
+	if l.share {
+		used++
+	}
+	if l.side == 0 {
+		used++
+	}
+	if l.machine {
+		used++
+	}
+	if l.blank {
+		used += 2
+	}
+	if h < 20 { // no axis, no comparison line
+		used -= 2
+		if l.side > 0 {
+			used++
+		}
+	}
+	l.reqs = max(h-used, 1)
+	return l
+}
+
+// figures are what metrics says at one moment. They change four times a second:
+// faster digits cannot be read.
+type figures struct {
+	at    int64
+	marks int
+	snap  metrics.Snapshot
+	cmp   metrics.Comparison
+	all   []metrics.Mark
+	bins  []metrics.Bin
+	width int
+	span  time.Duration
+}
+
+const figuresEvery = int64(250 * time.Millisecond)
+
+// refresh brings the figures up to now, if they are old enough.
+func (m *Model) refresh(now int64, columns int) {
+	f := &m.figs
+	if f.width == columns && f.at > 0 && now-f.at < figuresEvery && now >= f.at && f.marks == m.evSeq {
+		return
+	}
+	f.at, f.width, f.marks = max(now, 1), columns, m.evSeq
+	f.snap = m.fold.Snapshot(now)
+	f.cmp = m.fold.Compare(now)
+	f.all = m.fold.Marks()
+	f.span = time.Second
+	f.bins = m.fold.Series(now, columns, f.span)
+}
+
+// Draw gives the screen at session time now: h rows of at most w cells.
+func (m *Model) Draw(w, h int, now int64, keys []frame.Row) []frame.Row {
+	if w <= 0 || h <= 0 {
+		return nil
+	}
+	if w < minWidth || h < minHeight {
+		return m.tooSmall(w, h)
+	}
+	now = max(now, m.latest)
+	lay := m.layout(w, h)
+	columns := lay.chartColumns()
+	m.refresh(now, columns)
+
+	out := make([]frame.Row, 0, h)
+	out = append(out, m.header(w, now))
+	if in := m.UI.inspect; in != nil {
+		out = append(out, in.draw(m, w, h-2, now)...)
+		return m.foot(out, w, h, keys)
+	}
+	out = append(out, m.cards(lay)...)
+	if lay.blank {
+		out = append(out, frame.Row{})
+	}
+	out = append(out, m.figureRows(lay)...)
+	if lay.blank {
+		out = append(out, frame.Row{})
+	}
+	out = append(out, m.chartRows(lay, columns, now)...)
+	out = append(out, m.requestRows(lay, now)...)
+	out = append(out, m.bottomRows(lay, now)...)
+	if lay.machine {
+		out = append(out, m.machineRow(w))
+	}
+	return m.foot(out, w, h, keys)
+}
+
+// foot cuts or fills out to h rows and ends it with the keys. The answer to the
+// last key stands above them.
+func (m *Model) foot(out []frame.Row, w, h int, keys []frame.Row) []frame.Row {
+	for len(out) < h-1 {
+		out = append(out, frame.Row{})
+	}
+	out = out[:h-1]
+	if m.UI.Toast != "" {
+		l := m.line.Start(w)
+		st, mark := m.theme.Strong, " "
+		if m.UI.Alarm {
+			st, mark = m.theme.Bad, " ! "
+		}
+		l.Put(st, mark).PutClip(st, m.UI.Toast, l.Room())
+		out[h-2] = l.End()
+	}
+	if len(keys) > 0 {
+		k := keys[0]
+		if k.W > w {
+			k = frame.NewLine(w, m.theme.G.ASCII).Row(k).End()
+		}
+		return append(out, k)
+	}
+	return append(out, frame.Row{})
+}
+
+func (m *Model) tooSmall(w, h int) []frame.Row {
+	out := make([]frame.Row, h)
+	text := []string{
+		fmt.Sprintf("window %d%s%d", w, m.theme.G.Times, h),
+		fmt.Sprintf("needs %d%s%d", minWidth, m.theme.G.Times, minHeight),
+		"q quits",
+	}
+	if w >= 44 {
+		text = []string{fmt.Sprintf("This window is %d columns by %d rows.", w, h), fmt.Sprintf("tokenrouter needs %d by %d. q quits.", minWidth, minHeight)}
+	}
+	for i, s := range text {
+		if i < h {
+			out[i] = frame.NewLine(w, m.theme.G.ASCII).Put("", s).End()
+		}
+	}
+	return out
+}
+
+// header names the models, the router, the load and the clock.
+func (m *Model) header(w int, now int64) frame.Row {
+	th, s := m.theme, &m.status
+	l := m.line.Start(w)
+	right := m.recording(now)
+	l.Put("", " ").Put(th.Title, orElse(m.info.Program, "tokenrouter"))
+	gap := "   "
+	if w < 110 {
+		gap = "  "
+	}
+	l.Put("", gap)
+	room := w - frame.Width(right) - 2
+	put := func(st frame.Style, text string) {
+		if l.W()+frame.Width(text) <= room {
+			l.Put(st, text)
+		}
+	}
+	if w >= 130 {
+		for i, mi := range m.info.Models {
+			if i > 0 {
+				put("", " + ")
+			}
+			put(th.Role(peer(i), m.n), mi.Role+" "+mi.Name)
+		}
+		l.Put("", gap)
+	}
+	if m.faulty != "" {
+		put(th.Bad, "! ")
+	}
+	put(th.Strong, s.Router)
+	put(th.Dim, "@"+hash4(s.Hash))
+	put("", gap+fmt.Sprintf("N %d closed loop", s.Concurrency))
+	put("", gap+s.Clock)
+	if s.Clock == "paced" {
+		put(th.Dim, " "+orElse(s.Profile, m.info.Profile))
+	}
+	if s.Speed != 1 && s.Clock != "live" {
+		put(th.Strong, " "+th.G.Times+short(s.Speed))
+	}
+	if s.Paused {
+		put(th.Selected, gap[1:]+"PAUSED ")
+	}
+	if room > l.W() {
+		l.To(room)
+	}
+	st := th.Dim
+	if !s.Recording {
+		st = th.Warn
+	}
+	l.Put("", " ").Put(st, right)
+	return l.End()
+}
+
+// recording says how long and how much is recorded.
+func (m *Model) recording(now int64) string {
+	s := &m.status
+	if !s.Recording {
+		return "! not recorded " + clock(now)
+	}
+	text := "rec " + clock(now) + " " + size(s.Recorded)
+	if s.RecordNote != "" {
+		text = "! " + text
+	}
+	return text
+}
+
+// size writes bytes in few digits.
+func size(b uint64) string {
+	switch {
+	case b < 1000:
+		return fmt.Sprintf("%d B", b)
+	case b < 1_000_000:
+		return fmt.Sprintf("%.1f kB", float64(b)/1e3)
+	case b < 1_000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(b)/1e6)
+	default:
+		return fmt.Sprintf("%.2f GB", float64(b)/1e9)
+	}
+}

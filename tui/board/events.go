@@ -1,0 +1,135 @@
+package board
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/tape"
+)
+
+// eventLine is one line of the event pane.
+type eventLine struct {
+	at    int64
+	level tape.Level
+	text  string
+	count int // how often the same thing was said in a row
+	seq   int // of the newest
+}
+
+// note adds a line. The same words again only count.
+func (m *Model) note(e eventLine) {
+	m.evSeq++
+	e.seq, e.count = m.evSeq, 1
+	// A fault that repeats every step stays one line, wherever it stands among
+	// the newest ones.
+	for i := len(m.events) - 1; i >= max(0, len(m.events)-8); i-- {
+		old := m.events[i]
+		if old.text == e.text && old.level == e.level && e.level != tape.Info {
+			m.events[i].count, m.events[i].at, m.events[i].seq = old.count+1, e.at, e.seq
+			return
+		}
+	}
+	if len(m.events) >= keptEvents {
+		m.events = append(m.events[:0], m.events[keptEvents/4:]...)
+	}
+	m.events = append(m.events, e)
+}
+
+// noteCmd makes lines of a core's notes that a person should know.
+func (m *Model) noteCmd(p event.Peer, cmd *event.Command, at int64) {
+	text := cmd.Text
+	switch cmd.Note {
+	case event.NoteFault:
+		m.note(eventLine{at: at, level: tape.Warn, text: orElse(text, "router fault at "+m.role(p))})
+	case event.NoteFull:
+		m.note(eventLine{at: at, level: tape.Warn, text: "KV of " + m.role(p) + " is full: a ready request waits for blocks"})
+	case event.NoteClamp:
+		m.note(eventLine{at: at, level: tape.Info, text: orElse(text, "B of "+m.role(p)+" lowered to stay feasible")})
+	case event.NoteResend:
+		m.note(eventLine{at: at, level: tape.Info, text: m.role(p) + " asked for a suffix again"})
+	}
+}
+
+// noteHost makes lines of what happened around the cores.
+func (m *Model) noteHost(h tape.Host, at int64) {
+	switch h := h.(type) {
+	case *tape.Router:
+		m.noteRouter(h, at)
+	case *tape.Knob:
+		if h.Old != h.New {
+			m.note(eventLine{at: at, level: tape.Info, text: fmt.Sprintf("knob %s %s -> %s", h.Knob, short(h.Old), short(h.New))})
+		}
+	case *tape.Setting:
+		if h.Setting == "paused" {
+			m.note(eventLine{at: at, level: tape.Info, text: map[bool]string{true: "paused", false: "running again"}[isOn(h.New)]})
+			return
+		}
+		if h.Old == h.New || h.Old == "" || h.Setting == "batch" || h.Setting == "router" {
+			return
+		}
+		m.note(eventLine{at: at, level: tape.Info, text: h.Setting + " " + h.Old + " -> " + h.New})
+	case *tape.Message:
+		m.note(eventLine{at: at, level: h.Level, text: h.Text})
+	}
+}
+
+// notePolicy says which thresholds are in force.
+func (m *Model) notePolicy(p *event.Policy, at int64) {
+	text := "batch eager"
+	if p.Kind != event.Eager {
+		parts := make([]string, len(p.B))
+		for i, b := range p.B {
+			parts[i] = strconv.Itoa(b)
+		}
+		text = "batch " + p.Kind.String() + ", B " + strings.Join(parts, ",")
+	}
+	if text != m.policy {
+		m.note(eventLine{at: at, level: tape.Info, text: text})
+	}
+	m.policy = text
+}
+
+func (m *Model) noteRouter(h *tape.Router, at int64) {
+	switch h.Phase {
+	case tape.RouterLive:
+		m.note(eventLine{at: at, level: tape.Info, text: "router " + h.File + "@" + hash4(h.Hash) + " is live"})
+	case tape.RouterRejected:
+		m.faulty = h.Err
+		m.note(eventLine{at: at, level: tape.Error, text: h.Err + "; kept @" + hash4(orElse(h.Hash, m.status.Hash))})
+	case tape.RouterCleared:
+		m.faulty = ""
+		m.note(eventLine{at: at, level: tape.Info, text: "router " + h.File + " is good again"})
+	}
+}
+
+func isOn(s string) bool {
+	on, err := strconv.ParseBool(s)
+	return err == nil && on || s == "on" || s == "yes" || s == "paused"
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func hash4(h string) string { return h[:min(4, len(h))] }
+
+func num(n uint64) string { return "#" + strconv.FormatUint(n, 10) }
+
+// short writes a number with as many digits as a person wants to read.
+func short(v float64) string {
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// clock writes session time as m:ss or h:mm:ss.
+func clock(ns int64) string {
+	s := max(ns, 0) / 1e9
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%02d:%02d", s/60, s%60)
+}

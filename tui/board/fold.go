@@ -1,0 +1,274 @@
+package board
+
+import (
+	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/tape"
+)
+
+// Add folds records in tape order.
+func (m *Model) Add(recs []tape.Record) {
+	for i := range recs {
+		m.add(&recs[i])
+	}
+}
+
+func (m *Model) add(r *tape.Record) {
+	m.fold.Add(r)
+	m.latest = max(m.latest, r.At)
+	if m.begin < 0 {
+		m.begin = r.At
+	}
+	known := r.Core >= 0 && int(r.Core) < m.n
+	switch r.Kind {
+	case tape.KindEvent:
+		if known && r.Event != nil {
+			m.event(r.Core, r.Event, r.At)
+		}
+	case tape.KindCommand:
+		if known && r.Command != nil {
+			m.command(r.Core, r.Command, r.At)
+		}
+	case tape.KindLoad:
+		if known && r.Load != nil {
+			m.cores[r.Core].load = *r.Load
+		}
+	case tape.KindHost:
+		m.host(r.Host, r.At)
+	}
+}
+
+func (m *Model) event(p event.Peer, ev *event.Event, at int64) {
+	switch ev.Kind {
+	case event.Arrive:
+		r := m.request(ev.Req, at)
+		r.enter(waiting, event.Front, at)
+		if ev.Arrival != nil {
+			r.prompt = len(ev.Arrival.Prompt)
+		}
+	case event.StepDone:
+		if ev.Step != nil {
+			m.stepDone(p, ev.Step, at)
+		}
+	case event.PeerIn:
+		if ev.Peer == nil || ev.Peer.Status > event.Alive {
+			return
+		}
+		if r := m.reqs[ev.Peer.ID]; r != nil && r.state != finished {
+			r.enter(ready, p, at)
+			r.away = awayFrom(r.away, p, at)
+		}
+	case event.SetPolicy:
+		if p == event.Front && ev.Policy != nil {
+			m.notePolicy(ev.Policy, at)
+		}
+	}
+}
+
+// awayFrom keeps the time at which a request left home.
+func awayFrom(away int64, p event.Peer, at int64) int64 {
+	switch {
+	case p == event.Front:
+		return 0
+	case away == 0:
+		return at
+	}
+	return away
+}
+
+// request finds a request or opens one in the place of a finished one.
+func (m *Model) request(id event.ReqID, at int64) *request {
+	if r := m.reqs[id]; r != nil {
+		return r
+	}
+	r := &request{id: id, since: at, byRole: make([]int, m.n)}
+	m.reqs[id] = r
+	for i, old := range m.slots {
+		if old.state == finished {
+			m.slots[i] = r
+			return r
+		}
+	}
+	m.slots = append(m.slots, r)
+	return r
+}
+
+func (r *request) enter(s state, p event.Peer, at int64) {
+	r.state, r.at, r.since = s, p, at
+}
+
+func (m *Model) stepDone(p event.Peer, s *event.StepResult, at int64) {
+	c := &m.cores[p]
+	b := c.running
+	if b == nil || b.id != s.Batch {
+		b = &batch{id: s.Batch, core: p, rows: len(s.Rows)}
+		c.rows, c.sampled = nil, nil
+	}
+	b.execNs = s.ExecNs
+	for i := range c.rows {
+		if r := m.reqs[c.rows[i].Req]; r != nil && r.state == running && r.at == p {
+			r.enter(ready, p, at)
+		}
+	}
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		r := m.reqs[row.Req]
+		if r == nil || r.state == finished {
+			continue
+		}
+		r.settle()
+		r.last = decision{core: p, row: row, batch: b}
+		if row.Action == event.Drop {
+			r.last.shown = m.shown(row.Output.Token)
+		}
+		if i < len(c.sampled) && c.rows[c.sampled[i]].Req == row.Req {
+			r.last.waited = c.rows[c.sampled[i]].WaitedNs
+		}
+	}
+	c.running, c.rows, c.sampled = nil, nil, c.sampled[:0]
+}
+
+// settle files the newest decision when it was a DROP that the core obeyed.
+func (r *request) settle() {
+	if r.last.row != nil && r.last.row.Action == event.Drop && len(r.drops) < 8 {
+		r.drops = append(r.drops, r.last)
+	}
+	r.last = decision{}
+}
+
+func (m *Model) command(p event.Peer, cmd *event.Command, at int64) {
+	switch cmd.Kind {
+	case event.Admit:
+		r := m.request(cmd.Req, at)
+		if r.state == waiting {
+			r.enter(ready, p, at)
+			r.prefill = true
+		}
+	case event.Reject:
+		r := m.request(cmd.Req, at)
+		m.finish(r, "error", at)
+		m.note(eventLine{at: at, level: tape.Error, text: "request " + num(uint64(cmd.Req)) + " rejected: " + cmd.Text})
+	case event.RunBatch:
+		if cmd.Batch != nil {
+			m.runBatch(p, cmd.Batch, at)
+		}
+	case event.SendPeer:
+		m.sendPeer(p, cmd, at)
+	case event.Emit:
+		m.emit(p, cmd, at)
+	case event.Finish:
+		r := m.reqs[cmd.Req]
+		if r == nil {
+			return
+		}
+		if cmd.N > 0 {
+			r.cut(cmd.N - r.prompt)
+		}
+		m.finish(r, cmd.Reason.String(), at)
+	case event.Note:
+		m.noteCmd(p, cmd, at)
+	}
+}
+
+func (m *Model) runBatch(p event.Peer, b *event.Batch, at int64) {
+	c := &m.cores[p]
+	c.running = &batch{id: b.ID, core: p, rule: b.Rule, rows: len(b.Rows), ready: b.Ready, b: b.B}
+	c.rows, c.sampled = b.Rows, c.sampled[:0]
+	for i := range b.Rows {
+		row := &b.Rows[i]
+		if row.Sample {
+			c.sampled = append(c.sampled, i)
+		}
+		if r := m.reqs[row.Req]; r != nil && r.state != finished {
+			r.enter(running, p, at)
+			r.prefill = row.Prefill
+		}
+	}
+}
+
+func (m *Model) sendPeer(p event.Peer, cmd *event.Command, at int64) {
+	if cmd.Peer == nil || cmd.Peer.Status > event.Alive {
+		return
+	}
+	r := m.reqs[cmd.Peer.ID]
+	if r == nil || r.state == finished {
+		return
+	}
+	if r.last.core == p {
+		r.settle()
+	}
+	r.enter(inFlight, cmd.To, at)
+	r.away = awayFrom(r.away, cmd.To, at)
+}
+
+func (m *Model) emit(p event.Peer, cmd *event.Command, at int64) {
+	r := m.reqs[cmd.Req]
+	if r == nil || r.state == finished {
+		return
+	}
+	t := token{id: cmd.Token, writer: p, at: at}
+	if r.last.row != nil && r.last.core == p {
+		if r.last.row.Output.Token == cmd.Token {
+			t.by = r.last
+			t.by.shown = ""
+		}
+		r.last = decision{}
+	}
+	t.drops, r.drops = r.drops, nil
+	var raw []byte
+	if t.end = m.isEnd(cmd.Token); !t.end {
+		raw = m.text(cmd.Token)
+	}
+	r.byRole[p]++
+	r.prefill = false
+	r.push(t, raw, m.theme.G.ASCII)
+}
+
+// finish ends a request and lets the oldest finished ones go.
+func (m *Model) finish(r *request, reason string, at int64) {
+	if r.state == finished {
+		return
+	}
+	r.enter(finished, event.Front, at)
+	r.reason, r.away, r.last, r.drops, r.held = reason, 0, decision{}, nil, nil
+	m.done = append(m.done, r)
+	m.sum += len(r.tokens)
+	for len(m.done) > keptFinished || m.sum > keptTokens && len(m.done) > 1 {
+		old := m.done[0]
+		m.done = m.done[1:]
+		m.sum -= len(old.tokens)
+		delete(m.reqs, old.id)
+	}
+}
+
+func (m *Model) host(h tape.Host, at int64) {
+	switch h := h.(type) {
+	case *tape.Request:
+		r := m.request(h.Req, at)
+		r.task, r.question, r.answer = h.Task, h.Question, h.Answer
+	case *tape.Result:
+		m.result(h, at)
+	case *tape.Telemetry:
+		m.machine = h
+	case *tape.Closed:
+		m.closed = true
+		m.note(eventLine{at: at, level: tape.Info, text: "session closed: " + h.Reason})
+	default:
+		m.noteHost(h, at)
+	}
+}
+
+func (m *Model) result(h *tape.Result, at int64) {
+	r := m.reqs[h.Req]
+	if r != nil {
+		r.given = h.Answer
+		switch {
+		case h.Checked && h.Correct:
+			r.right = 1
+		case h.Checked:
+			r.right = -1
+		}
+	}
+	if h.Text != "" {
+		m.note(eventLine{at: at, level: tape.Error, text: "request " + num(uint64(h.Req)) + ": " + h.Text})
+	}
+}

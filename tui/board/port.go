@@ -1,0 +1,49 @@
+package board
+
+import "tokenrouter/runtime/event"
+
+// Info is what stays the same for a whole session.
+type Info struct {
+	Program string      // name and version
+	Models  []ModelInfo // in the order of the subservers, small first
+	Session string      // folder of the session, "" when nothing is recorded
+	Profile string      // cost profile that the paced clock uses
+	Seed    uint64
+	GPUNote string                   // why no GPU is shown, "" when one is
+	Text    func(event.Token) []byte // bytes of a token; may be part of a UTF-8 sequence
+	EOS     []event.Token            // end marks, shown as a mark and not as text
+}
+
+// ModelInfo names the model behind one subserver.
+type ModelInfo struct {
+	Role   string
+	Name   string
+	Params int64
+	Hash   string
+	Seats  int // rows in a batch at most, 0 = not known
+}
+
+// Status is how the runtime runs at this moment.
+type Status struct {
+	Router      string // base name of the file, e.g. r2r.lua
+	Hash        string // of the router that is live, shortened
+	Clock       string // live, paced, emulated, sim
+	Profile     string
+	Speed       float64
+	Paused      bool
+	Concurrency int
+	Policy      string // eager, fixed
+	B           []int  // threshold per subserver, as set
+	Recorded    uint64 // bytes
+	Recording   bool
+	RecordNote  string // why nothing is recorded, or what was left out
+	Knobs       []KnobState
+	Routers     []string // names for SetRouter, in the order that keys walk through them
+	Editable    string   // path of the router file that Edit opens, "" before the first edit of an embedded one
+}
+
+// KnobState is one knob of the live router.
+type KnobState struct {
+	Name, Help               string
+	Value, Default, Min, Max float64
+}

@@ -1,0 +1,207 @@
+package board
+
+import (
+	"fmt"
+	"slices"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/tui/frame"
+)
+
+// requestRows is the request pane: a title and lay.reqs lines. Every request has
+// its place; a new one takes the place of one that is finished.
+func (m *Model) requestRows(lay layout, now int64) []frame.Row {
+	th := m.theme
+	slots := m.shownSlots()
+	each := 1
+	if len(slots) > 0 {
+		each = min(max(lay.reqs/max(len(slots), m.status.Concurrency, 1), 1), 4)
+	}
+	fit := max(lay.reqs/each, 1)
+	m.UI.top = min(max(m.UI.top, m.UI.Slot-fit+1), m.UI.Slot, max(len(slots)-fit, 0))
+	m.UI.top = max(m.UI.top, 0)
+	shown := slots[m.UI.top:min(m.UI.top+fit, len(slots))]
+
+	active := 0
+	for _, r := range slots {
+		if r.state != finished {
+			active++
+		}
+	}
+	title := fmt.Sprintf("requests (%d)", active)
+	if hidden := len(slots) - len(shown); hidden > 0 {
+		title += fmt.Sprintf("  %d-%d of %d", m.UI.top+1, m.UI.top+len(shown), len(slots))
+	}
+	out := make([]frame.Row, 0, lay.reqs+1)
+	tail := " tok/s  large "
+	if m.n == 1 {
+		tail = " tok/s "
+	}
+	out = append(out, m.rule(lay.w, title, tail, m.UI.Focus == FocusRequests))
+	for i, r := range shown {
+		picked := m.UI.Focus == FocusRequests && m.UI.top+i == m.UI.Slot
+		out = append(out, m.requestLines(r, lay.w, each, picked, now)...)
+	}
+	if len(slots) == 0 {
+		l := m.line.Start(lay.w)
+		out = append(out, l.Put(th.Dim, "  no request has arrived yet").End())
+	}
+	out = append(out, m.ended(lay.w, lay.reqs+1-len(out), now)...)
+	for len(out) < lay.reqs+1 {
+		out = append(out, frame.Row{})
+	}
+	return out[:lay.reqs+1]
+}
+
+// ended are up to n lines for the latest finished requests whose place has been
+// taken, newest first.
+func (m *Model) ended(w, n int, now int64) []frame.Row {
+	var out []frame.Row
+	for i := len(m.done) - 1; i >= 0 && len(out) < n; i-- {
+		if r := m.done[i]; !slices.Contains(m.slots, r) {
+			out = append(out, m.requestLines(r, w, 1, false, now)...)
+		}
+	}
+	return out
+}
+
+// rule is the title line of a pane.
+func (m *Model) rule(w int, title, tail string, focus bool) frame.Row {
+	th := m.theme
+	l := m.line.Start(w)
+	st := th.Dim
+	if focus {
+		st = th.Focus
+	}
+	mark := th.G.Rule
+	if focus {
+		mark = th.G.Cursor
+	}
+	l.Put(th.Border, mark).Put("", " ").Put(st, title).Put("", " ")
+	l.Repeat(th.Border, th.G.Rule, l.Room()-frame.Width(tail))
+	return l.Put(th.Dim, tail).End()
+}
+
+// left is the width of the columns before the text.
+const (
+	leftWide  = 19
+	leftSmall = 16
+	rightCols = 14
+)
+
+func (m *Model) requestLines(r *request, w, each int, picked bool, now int64) []frame.Row {
+	th := m.theme
+	left := leftWide
+	if w < 100 {
+		left = leftSmall
+	}
+	right := rightCols
+	if m.n == 1 {
+		right = 7
+	}
+	key := flowKey{width: w - left - right, overlap: each == 1, drops: m.UI.Drops, theme: th}
+	text := r.tail(key, each, m.n)
+	out := make([]frame.Row, each)
+	for y := range out {
+		l := m.line.Start(w)
+		if y == 0 {
+			m.putID(l, r, picked)
+			m.putState(l, r, left)
+		} else if y == 1 {
+			m.putSecond(l, r, now)
+		}
+		l.To(left)
+		if y < len(text) {
+			l.Row(text[y])
+		}
+		if y == 0 && len(r.tokens) == 0 {
+			m.putEmpty(l, r, w-right)
+		}
+		if y == 0 {
+			l.To(w - right)
+			if v := r.rate(); v > 0 {
+				l.Put(th.Strong, fmt.Sprintf("%6s", rate(v)))
+				if m.n > 1 {
+					l.Put(th.Role(peer(m.n-1), m.n), fmt.Sprintf("%5.0f %%", 100*r.share(peer(m.n-1))))
+				}
+			}
+		}
+		out[y] = l.End()
+	}
+	return out
+}
+
+func (m *Model) putID(l *frame.Line, r *request, picked bool) {
+	th := m.theme
+	mark := " "
+	st := th.Strong
+	if picked {
+		mark, st = th.G.Cursor, th.Selected
+	}
+	l.Put(th.Focus, mark).Put(st, num(uint64(r.id))).Put("", " ")
+}
+
+// putState says where a request stands; the hand-off's mark stands before the
+// peer's name.
+func (m *Model) putState(l *frame.Line, r *request, left int) {
+	th := m.theme
+	room := left - 1 - l.W()
+	switch {
+	case r.state == finished:
+		switch {
+		case r.right > 0:
+			l.PutClip(th.Good, th.G.OK+" right", room)
+		case r.right < 0:
+			l.PutClip(th.Bad, th.G.Bad+" wrong", room)
+		case r.reason == "aborted" || r.reason == "error":
+			l.PutClip(th.Bad, "! "+r.reason, room)
+		default:
+			l.PutClip(th.Dim, "done", room)
+		}
+	case r.state == waiting:
+		l.PutClip(th.Warn, "waiting", room)
+	case r.at != event.Front && r.state == running:
+		l.PutClip(th.Role(r.at, m.n), "in "+m.role(r.at), room)
+	case r.at != event.Front:
+		l.PutClip(th.Pending, "> "+m.role(r.at), room)
+	case r.state == inFlight:
+		l.PutClip(th.Pending, "> "+m.role(event.Front), room)
+	case r.state == running && r.prefill:
+		l.PutClip(th.Role(event.Front, m.n), "prefill", room)
+	case r.state == running:
+		l.PutClip(th.Role(event.Front, m.n), "running", room)
+	default:
+		l.PutClip(th.Strong, "ready", room)
+	}
+}
+
+// putSecond is the second line of a request's left column.
+func (m *Model) putSecond(l *frame.Line, r *request, now int64) {
+	th := m.theme
+	l.Put("", "  ")
+	switch {
+	case r.state == finished:
+		l.Put(th.Dim, fmt.Sprintf("%d tokens", r.len()))
+	case r.away > 0:
+		l.Put(th.Pending, fmt.Sprintf("pending %d ms", max(m.latest-r.away, 0)/1e6))
+	default:
+		l.Put(th.Dim, fmt.Sprintf("%d tokens", r.len()))
+	}
+	_ = now
+}
+
+// putEmpty says why there is no text yet.
+func (m *Model) putEmpty(l *frame.Line, r *request, end int) {
+	th := m.theme
+	text := ""
+	switch {
+	case r.state == waiting:
+		text = "(waits at the front)"
+	case r.state != finished:
+		text = fmt.Sprintf("(prefill %d tokens)", r.prompt)
+	}
+	l.PutClip(th.Dim, text, end-l.W())
+	if r.question != "" && l.W() < end-20 {
+		l.Put("", " ").PutClip(th.Dim, r.question, end-l.W())
+	}
+}

@@ -26,7 +26,7 @@ func TestCompileErrors(t *testing.T) {
 		"function Route(r)\n return STAY end": `looks like a misspelt "route"`,
 		"function route(r) return STAY end\nfunction snd(r, d) return {} end":                         `r.lua:2: function "snd" is never called and looks like a misspelt "send"`,
 		"function route(r) return STAY end\nrecieve = function(m) end":                                `r.lua:2: function "recieve" is never called and looks like a misspelt "receive"`,
-		"function route(r)\n  if r.entropy > 1 then\n    return r.entropi\n  end\n  return STAY\nend": `r.lua:3: r has no field "entropi"; did you mean "entropy"? fields: model,`,
+		"function route(r)\n  if r.entropy > 1 then\n    return r.entropi\n  end\n  return STAY\nend": `r.lua:3: r has no field "entropi"; did you mean "entropy"?`,
 		"function route(x) return x:topK(3) end":                                                      `x has no field "topK"; did you mean "topk"?`,
 		"route = function(q)\n return function() return q.magrin end end":                             `r.lua:2: q has no field "magrin"; did you mean "margin"?`,
 		"function route(r) r.entropy = 1 end":                                                         "r.entropy cannot be assigned; only r.state can",

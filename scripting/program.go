@@ -118,7 +118,11 @@ func parseText(file, text string, lines int) (chunk []ast.Stmt, err error) {
 	case pe.Pos.Line == parse.EOF || pe.Token == "":
 		return nil, &Error{File: file, Line: lines, Msg: pe.Message + ": the file ends too early; is an \"end\" or a quote missing?"}
 	default:
-		return nil, &Error{File: file, Line: pe.Pos.Line, Msg: fmt.Sprintf("%s near %q", pe.Message, cut(pe.Token, 40))}
+		line := pe.Pos.Line
+		if pe.Pos.Column == 0 && line > 1 {
+			line-- // a string that the end of its line cut off
+		}
+		return nil, &Error{File: file, Line: line, Msg: fmt.Sprintf("%s near %q", pe.Message, cut(pe.Token, 40))}
 	}
 }
 

@@ -115,7 +115,15 @@ func (v *rowView) index(l *lua.LState) int {
 // noField raises the fault of a field that does not exist.
 func noField(l *lua.LState, name string, fields []string) {
 	key := l.Get(2).String()
-	l.RaiseError("%s has no field %q%s", name, cut(key, 40), near.List(key, "fields", fields))
+	l.RaiseError("%s has no field %q%s", name, cut(key, 40), fieldHint(key, fields))
+}
+
+// fieldHint suggests a field, or lists them all.
+func fieldHint(key string, fields []string) string {
+	if hint := near.Hint(key, fields); hint != "" {
+		return hint
+	}
+	return near.List(key, "fields", fields)
 }
 
 func (v *rowView) assign(l *lua.LState) int {

@@ -188,7 +188,7 @@ function send(req, dest)
   if req.token == 7 then return "x" end
   if req.token == 8 then return { fields = { f = to } } end
   if req.token == 9 then req.state = {} end
-  if req.token == 10 then return req.nope end
+  if req.token == 10 then return req['no' .. 'pe'] end
   return { budget = 3, fields = { h = req.entropy, dest = dest, n = req.state.n } }
 end`[1:])
 	row := sampleRow()
@@ -201,7 +201,7 @@ end`[1:])
 	for token, want := range map[event.Token]string{
 		1: "", 2: "r.lua:2: send returned the budget 0; it is a whole number of tokens from 1", 3: "budget 1.5", 4: "send returned 7 as fields",
 		6: `unknown field "buget"; did you mean "budget"?`, 7: `send returned "x"; legal are nil and a table`,
-		8: "r.lua:2: fields.f is a function", 9: "r.lua:10: r.state can be assigned only in route",
+		8: "r.lua:2: fields.f is a function", 10: `r has no field "nope"; fields: model, token, text`, 9: "r.lua:10: r.state can be assigned only in route",
 	} {
 		row.Output.Token = token
 		budget, fields, fault := vm.Send(row, 1)
@@ -251,10 +251,10 @@ end`[1:])
 		{1, event.Commit, 0, ""},
 		{2, event.Append, 2, ""},
 		{3, event.Append, 0, ""},
-		{4, event.Commit, 0, "r.lua:9: APPEND: 50 at 2 is no token id; ids lie between 0 and 49"},
+		{4, event.Commit, 0, "r.lua:10: APPEND: 50 at 2 is no token id; ids lie between 0 and 49"},
 		{5, event.Commit, 0, "r.lua:2: receive returned 1; legal are COMMIT (the default) and APPEND{ids}"},
 		{6, event.Commit, 0, "receive returned STAY"},
-		{7, event.Commit, 0, "r.lua:12: more than 100000 VM instructions"},
+		{7, event.Commit, 0, "r.lua:13: more than 100000 VM instructions"},
 	} {
 		msg.Budget = c.budget
 		v := vm.Receive(msg, []event.Token{1, 2})

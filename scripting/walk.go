@@ -322,7 +322,7 @@ func (w *walker) field(obj ast.Expr, key string, line int) {
 	}
 	if s, local := w.resolve(id.Value); local {
 		if names := fieldNames[s.vars[id.Value]]; names != nil && !slices.Contains(names, key) {
-			w.fail(line, "%s has no field %q%s", id.Value, key, near.List(key, "fields", names))
+			w.fail(line, "%s has no field %q%s", id.Value, key, fieldHint(key, names))
 		}
 		return
 	}

@@ -186,12 +186,12 @@ func sameAnswers(t *testing.T, what string, want, got map[event.ReqID]*answer) {
 	}
 }
 
-const reference = "../model/tiny/testdata/reference"
+const stored = "../model/tiny/testdata/reference"
 
 // referenceTasks are the first n of the 300 evaluation problems.
 func referenceTasks(t testing.TB, n int) []workload.Task {
 	t.Helper()
-	f, err := os.Open(filepath.Join(reference, "tasks.jsonl"))
+	f, err := os.Open(filepath.Join(stored, "tasks.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ type golden struct {
 
 func readGolden(t testing.TB, file string) []golden {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(reference, file))
+	b, err := os.ReadFile(filepath.Join(stored, file))
 	if err != nil {
 		t.Fatal(err)
 	}

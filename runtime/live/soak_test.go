@@ -16,7 +16,10 @@ const (
 	referenceLoop      = 200
 )
 
-var concurrencies = []int{8, 32}
+var (
+	concurrencies = []int{8, 32}
+	loopModels    = []string{"tiny-37k", "tiny-3.7m"}
+)
 
 // TestAllProblems holds the counts over all 300 evaluation problems against the
 // independent implementation: right answers within 2, large tokens within 1 %.

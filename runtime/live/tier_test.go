@@ -17,4 +17,7 @@ const (
 	referenceLoop      = 200
 )
 
-var concurrencies = []int{8}
+var (
+	concurrencies = []int{8}
+	loopModels    = []string{"tiny-37k", "tiny-114k"}
+)

@@ -8,11 +8,11 @@ package near
 import "strings"
 
 // Best returns the candidate closest to word, or "" when none is close enough
-// to be a likely slip: at most two edits, and at most half the word's length.
+// to be a likely slip: at most two edits, and at most one for three letters.
 // A swap of neighbours counts as one edit; case does not count.
 func Best(word string, candidates []string) string {
 	w := strings.ToLower(word)
-	best, limit := "", min(2, len(w)/2)
+	best, limit := "", min(2, len(w)/3)
 	for _, c := range candidates {
 		if d := distance(w, strings.ToLower(c)); d <= limit && c != word {
 			best, limit = c, d-1

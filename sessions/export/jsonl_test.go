@@ -28,7 +28,12 @@ func hardVocab(n int) [][]byte {
 	v := [][]byte{
 		[]byte("\n"), []byte("\r\n"), []byte(`"`), []byte("\x00"), []byte("a,b"), []byte(`\`),
 		[]byte("\u2028"), []byte("\u2029"), []byte("\u0085"), []byte("\x7f"), []byte("\x1b[31m"), []byte("\t"),
-		{0xe3, 0x81}, {0x93}, {0xff, 'x', 0xfe}, []byte("こ"), []byte("\U0001f600"), {}, []byte("</script>&"), []byte("\ufffd"),
+		{0xe3, 0x81},
+		{0x93},
+		{0xff, 'x', 0xfe},
+		[]byte("こ"), []byte("\U0001f600"),
+		{},
+		[]byte("</script>&"), []byte("\ufffd"),
 	}
 	for len(v) < n {
 		v = append(v, []byte(" w"+strconv.Itoa(len(v))))

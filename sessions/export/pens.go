@@ -152,6 +152,9 @@ func (t *trace) request(q *request, end int64, how string) {
 		if i+1 < len(q.pens) {
 			until = q.pens[i+1].at
 		}
+		if until == p.at {
+			continue
+		}
 		w.slice(pid, tid, "pen", p.name, p.at, until, min(micros(until), outer))
 		w.argInt("request", int64(q.id))
 		w.argInt("tokens", int64(p.tokens))

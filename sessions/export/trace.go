@@ -63,7 +63,6 @@ type trace struct {
 	cores []*coreTrack
 	reqs  map[event.ReqID]*request
 	lanes []bool // lane i is taken
-	named int    // lanes that have a name
 	flows uint64
 	n     TraceCounts
 }

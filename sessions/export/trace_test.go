@@ -117,7 +117,7 @@ func checkRules(t *testing.T, f traceFile) (slices map[track][]slice, flows map[
 			for len(stack) > 0 && stack[len(stack)-1] <= *e.Ts {
 				stack = stack[:len(stack)-1]
 			}
-			if pen := e.Cat == "pen"; len(stack) > 1 || len(stack) == 1 && !pen || len(stack) == 0 && pen && dur > 0 {
+			if pen := e.Cat == "pen"; len(stack) > 1 || pen != (len(stack) == 1) {
 				t.Fatalf("event %d: %q lies %d deep on track %v", i, *e.Name, len(stack), tr)
 			}
 			end := *e.Ts + *e.Dur
@@ -268,12 +268,12 @@ func checkBatches(t *testing.T, s *Session, slices map[track][]slice, n TraceCou
 
 // The pen of a request is somewhere at every moment of its life: its slices
 // fill the request's slice without gaps.
-func checkPens(t *testing.T, s *Session, slices map[track][]slice) {
+func checkPens(t *testing.T, s *Session, byTrack map[track][]slice) {
 	t.Helper()
 	names := map[string]int{}
 	requests := 0
 	pid := len(s.Roles) + 1
-	for tr, l := range slices {
+	for tr, l := range byTrack {
 		if tr.pid != pid {
 			continue
 		}
@@ -298,7 +298,7 @@ func checkPens(t *testing.T, s *Session, slices map[track][]slice) {
 			t.Fatalf("%s ends at %d, its pen at %d", *outer.e.Name, outer.end, at)
 		}
 	}
-	want := append([]string{penWaiting}, s.Roles...)
+	want := slices.Clone(s.Roles)
 	if len(s.Roles) > 1 {
 		want = append(want, penFlight)
 	}

@@ -23,8 +23,10 @@ import (
 // realTape is what a real session holds: every kind of record in use.
 func realTape(t testing.TB, requests int) []tape.Record {
 	t.Helper()
-	recs, _, err := tapetest.Run(tapetest.Config{Requests: requests, Seed: 1, Models: 3, Cancel: 0.2,
-		Policy: &event.Policy{Kind: event.Fixed, B: []int{1, 1, 2}, W: 40e6}})
+	recs, _, err := tapetest.Run(tapetest.Config{
+		Requests: requests, Seed: 1, Models: 3, Cancel: 0.2,
+		Policy: &event.Policy{Kind: event.Fixed, B: []int{1, 1, 2}, W: 40e6},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,6 +226,9 @@ func TestTruncationAtEveryByte(t *testing.T) {
 		} else if lost := min(len(recs)-want, 9); n-good >= FrameHeaderSize && c.Lost != uint64(lost) {
 			t.Fatalf("cut at %d: %d records lost, want %d", n, c.Lost, lost)
 		}
+		if n != good && n != good+FrameHeaderSize+1 { // what is read depends on what Scan found
+			continue
+		}
 		got, err := read(b[:n], s, Options{})
 		if err != nil {
 			t.Fatalf("cut at %d: %v", n, err)
@@ -263,7 +268,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 			if s.Cut.Offset != int64(frames[frame]) || s.Frames != frame {
 				t.Fatalf("byte %d bit %d: cut at %d, the frame begins at %d", at, bit, s.Cut.Offset, frames[frame])
 			}
-			if bit > 0 {
+			if bit > 0 || at%8 > 0 { // what is read depends on what Scan found
 				continue
 			}
 			got, err := read(c, s, Options{})

@@ -54,7 +54,8 @@ func triple() synth.Config {
 	return synth.Config{N: 6, P: 0.35, Steps: []int64{6e6, 13e6, 27.9e6}, B: []int{1, 2, 2}, Seed: 3}
 }
 
-// session is a minute at B (1,1) and another at cfg.B, with an error and a knob.
+// session is 25 s at B (1,1) and 39 s at cfg.B, with a router that is broken for
+// a while.
 func session(cfg synth.Config, th *theme.Theme) (*Model, *synth.Cluster) {
 	n := len(cfg.Steps)
 	b := cfg.B
@@ -67,13 +68,13 @@ func session(cfg synth.Config, th *theme.Theme) (*Model, *synth.Cluster) {
 	m := New(infoOf(n), th)
 	cfg.B = b
 	m.SetStatus(statusOf(cfg))
-	m.Add(c.Until(60e9))
+	m.Add(c.Until(25e9))
 	c.SetB(b...)
-	m.Add(c.Until(101e9))
+	m.Add(c.Until(41e9))
 	c.Host(&tape.Router{Phase: tape.RouterRejected, File: "r2r.lua", Err: "r2r.lua:14 attempt to compare nil with number", Hash: synth.Hash})
-	m.Add(c.Until(112e9))
+	m.Add(c.Until(52e9))
 	c.Host(&tape.Router{Phase: tape.RouterCleared, File: "r2r.lua"})
-	m.Add(c.Until(134e9))
+	m.Add(c.Until(64e9))
 	return m, c
 }
 
@@ -130,6 +131,8 @@ var (
 )
 
 func TestScreens(t *testing.T) {
+	var m *Model
+	var sim *synth.Cluster
 	for _, c := range []struct {
 		name string
 		cfg  synth.Config
@@ -145,7 +148,9 @@ func TestScreens(t *testing.T) {
 		{"three-160x50", triple(), 160, 50},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, sim := session(c.cfg, theme.New(theme.Options{}))
+			if m == nil || m.n != len(c.cfg.Steps) {
+				m, sim = session(c.cfg, theme.New(theme.Options{}))
+			}
 			check(t, Text(m, c.w, c.h, sim.Now(), false), c.w, c.h)
 			text := Text(m, c.w, c.h, sim.Now(), true)
 			check(t, text, c.w, c.h)

@@ -17,11 +17,16 @@ func (m *Model) CopyText(token bool) (text string, ok bool) {
 	if r == nil || len(r.tokens) == 0 || token {
 		return "", false
 	}
+	return m.plain(r), true
+}
+
+// plain is the kept text of a request as the model wrote it.
+func (m *Model) plain(r *request) string {
 	var b strings.Builder
 	for i := range r.tokens {
 		if !r.tokens[i].end {
 			b.Write(m.text(r.tokens[i].id))
 		}
 	}
-	return strings.ToValidUTF8(b.String(), "\ufffd"), true
+	return strings.ToValidUTF8(b.String(), "\ufffd")
 }

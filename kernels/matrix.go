@@ -39,13 +39,20 @@ func (m *Matrix) Row(dst []float32, r int) {
 // MatMul writes y = x * transpose(m) for n columns: column c of the input is
 // x[c*Cols:], its output y[c*Rows:]. Each output is one sum over k = 0..Cols-1
 // in that order.
-func MatMul(y []float32, m *Matrix, x []float32, n int) {
+func MatMul(y []float32, m *Matrix, x []float32, n int) { MatMulRows(y, m, x, n, 0, m.Rows) }
+
+// MatMulRows is MatMul for rows from to to-1 of the matrix, from a multiple of
+// Lanes on: parts of one product may be computed by several threads, and no
+// output knows which.
+func MatMulRows(y []float32, m *Matrix, x []float32, n, from, to int) {
 	rows, cols := m.Rows, m.Cols
-	if rows == 0 || cols == 0 {
-		clear(y[:n*rows])
+	if cols == 0 {
+		for c := range n {
+			clear(y[c*rows+from : c*rows+to])
+		}
 		return
 	}
-	for r := 0; r < rows; r += Lanes {
+	for r := from; r < to; r += Lanes {
 		w := m.tiles[r/Lanes*cols:][:cols]
 		c := 0
 		if r+Lanes <= rows {

@@ -43,40 +43,147 @@ func fakeRouter(seed uint64, n int) func(event.Peer, sched.View) event.RowResult
 	}
 }
 
-// wild adds what only a broken router or runner does.
-func wild(t *rapid.T, n int) func(event.Peer, sched.View) event.RowResult {
+// dice draws a number from 0 to n-1: by rapid, which shrinks what fails, or by
+// a seeded generator, which is even.
+type dice func(n int) int
+
+// wildRouter adds what only a broken router does.
+func wildRouter(roll dice, n int) func(event.Peer, sched.View) event.RowResult {
 	return func(event.Peer, sched.View) event.RowResult {
 		r := event.RowResult{
-			Output: event.Output{Token: event.Token(rapid.IntRange(0, 12).Draw(t, "token"))},
-			Dest:   event.Peer(rapid.IntRange(-1, n).Draw(t, "dest")),
-			Action: event.Action(rapid.IntRange(0, 1).Draw(t, "action")),
-			Budget: rapid.IntRange(-1, 3).Draw(t, "budget"),
+			Output: event.Output{Token: event.Token(roll(24))},
+			Dest:   event.Peer(roll(n)),
+			Action: event.Action(roll(4) / 3),
+			Budget: roll(4) - 1,
 		}
-		if rapid.IntRange(0, 15).Draw(t, "fault") == 0 {
+		switch roll(20) {
+		case 0:
 			r.Fault = "fault"
+		case 1:
+			r.Dest = event.Peer(n)
+		case 2:
+			r.Dest = -1
 		}
 		return r
 	}
 }
 
-func cluster(t *rapid.T) []sched.Config {
-	n := rapid.IntRange(1, 3).Draw(t, "subservers")
-	seats := rapid.SliceOfN(rapid.IntRange(1, 4), n, n).Draw(t, "seats")
-	pools := rapid.SliceOfN(rapid.IntRange(16, 64), n, n).Draw(t, "kv")
-	return fabric.Uniform(seats, pools, rapid.IntRange(1, 5).Draw(t, "block"))
-}
-
-func genPolicy(t *rapid.T) *event.Policy {
-	return &event.Policy{
-		Kind: event.PolicyKind(rapid.IntRange(0, 1).Draw(t, "policy")),
-		B:    rapid.SliceOfN(rapid.IntRange(-1, 6), 0, 4).Draw(t, "B"),
-		W:    rapid.Int64Range(0, 40).Draw(t, "W"),
+// wildReceive sometimes appends, rightly or against what was emitted.
+func wildReceive(roll dice) fabric.Receive {
+	return func(_ event.Peer, m *event.PeerReq, _ sched.View) event.Verdict {
+		var more []event.Token
+		switch roll(12) {
+		case 0:
+			more = slices.Clone(m.Suffix)
+		case 1:
+		case 2:
+			return event.Verdict{Fault: "fault"}
+		default:
+			return event.Verdict{}
+		}
+		for range roll(4) {
+			more = append(more, event.Token(roll(24)))
+		}
+		return event.Verdict{Kind: event.Append, Ids: more}
 	}
 }
 
-func arrival(t *rapid.T) *event.Arrival {
-	tokens := rapid.SliceOfN(rapid.Int32Range(0, 30), 0, 12)
-	return &event.Arrival{Prompt: tokens.Draw(t, "prompt"), MaxTokens: rapid.IntRange(0, 14).Draw(t, "max"), EOS: []event.Token{7}}
+func cluster(roll dice) []sched.Config {
+	n := 1 + roll(3)
+	seats, pools := make([]int, n), make([]int, n)
+	for m := range n {
+		seats[m], pools[m] = 1+roll(4), 16+roll(60)
+	}
+	return fabric.Uniform(seats, pools, 1+roll(5))
+}
+
+// churn does so many random things: arrivals, also impossible ones, ends in
+// every state, new policies, failures, and whatever move comes next.
+func churn(w *world, roll dice, operations int) error {
+	n := w.f.Len()
+	var last event.ReqID
+	for range operations {
+		w.now += int64(roll(4))
+		var err error
+		switch op := roll(40); {
+		case op < 3:
+			last++
+			a := &event.Arrival{Prompt: make([]event.Token, roll(12)), MaxTokens: roll(16), EOS: []event.Token{7}}
+			for i := range a.Prompt {
+				a.Prompt[i] = event.Token(roll(24))
+			}
+			err = w.arrive(last, a)
+		case op == 3:
+			// Also unknown ids, and those that ended.
+			id := last + 1 - min(last, event.ReqID(roll(8)))
+			err = w.step(event.Front, event.Event{Kind: event.Cancel, Req: id})
+		case op == 4:
+			id := last - min(last, event.ReqID(roll(6)))
+			// A stop names a token that was emitted.
+			if n := len(w.text[id]); n > 0 {
+				pos := w.prompt[id] + n - 1 - min(n-1, roll(3))
+				err = w.step(event.Front, event.Event{Kind: event.Stop, Req: id, Pos: pos})
+			}
+		case op == 5 && roll(4) == 0:
+			p := &event.Policy{Kind: event.PolicyKind(roll(2)), W: int64(roll(5) * roll(12))}
+			for range roll(5) {
+				p.B = append(p.B, roll(7)-1)
+			}
+			for i := 0; i < n && err == nil; i++ {
+				err = w.step(event.Peer(i), event.Event{Kind: event.SetPolicy, Policy: p})
+			}
+		case op == 6:
+			p := event.Peer(roll(n))
+			err = w.step(p, event.Event{Kind: event.Wake, Gen: w.wake[p].Gen - uint64(roll(2))})
+		case op == 7 && roll(4) == 0:
+			p := event.Peer(roll(n))
+			if b := w.f.Core(p).Running(); b != nil {
+				err = w.step(p, event.Event{Kind: event.StepDone, Step: &event.StepResult{Batch: b.ID, Err: "broken"}})
+			}
+		default:
+			ms := w.moves()
+			if roll(8) > 0 {
+				// News of the front are slow, so that peers learn late who ended.
+				ms = slices.DeleteFunc(ms, func(m move) bool { return m.deliver && m.from == event.Front && m.to == 1 })
+			}
+			if len(ms) > 0 {
+				err = w.make(ms[roll(len(ms))])
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// live runs a random life of a cluster to its end and tells it again.
+func live(roll dice, operations int) (*world, error) {
+	cfgs := cluster(roll)
+	w, err := newWorld(cfgs, wildReceive(roll))
+	if err != nil {
+		return nil, err
+	}
+	w.router = wildRouter(roll, len(cfgs))
+	if err := churn(w, roll, operations); err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(uint64(operations), 1))
+	w.router = fakeRouter(uint64(operations), len(cfgs))
+	if err := w.drain(rng.IntN, 1, true); err != nil {
+		return nil, err
+	}
+	if err := w.leftovers(); err != nil {
+		return nil, err
+	}
+	if err := replay(cfgs, w.log, roll(len(w.log)+1)); err != nil {
+		return nil, err
+	}
+	// A Dispatch that ordered nothing changed nothing: it may be left out.
+	loud := slices.DeleteFunc(slices.Clone(w.log), func(e entry) bool {
+		return e.ev.Kind == event.Dispatch && len(e.cmds) == 0
+	})
+	return w, replay(cfgs, loud, len(loud))
 }
 
 func must(t *rapid.T, err error) {
@@ -90,66 +197,51 @@ func must(t *rapid.T, err error) {
 // ended and every KV block is free (cases C4, C5, C7, E3, E5).
 func TestRandomOperations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		cfgs := cluster(t)
-		receive := func(_ event.Peer, m *event.PeerReq, v sched.View) event.Verdict {
-			if rapid.IntRange(0, 5).Draw(t, "verdict") > 0 {
-				return event.Verdict{}
-			}
-			more := rapid.SliceOfN(rapid.Int32Range(0, 12), 0, 3).Draw(t, "more")
-			if rapid.Bool().Draw(t, "behind") {
-				more = append(slices.Clone(m.Suffix), more...)
-			}
-			return event.Verdict{Kind: event.Append, Ids: more}
-		}
-		w, err := newWorld(cfgs, receive)
+		roll := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "roll") }
+		_, err := live(roll, rapid.IntRange(1, 250).Draw(t, "operations"))
 		must(t, err)
-		w.router = wild(t, len(cfgs))
-		var last event.ReqID
-		n := rapid.IntRange(1, 250).Draw(t, "operations")
-		for range n {
-			w.now += rapid.Int64Range(0, 3).Draw(t, "pass")
-			ms := w.moves()
-			switch op := rapid.IntRange(0, 19).Draw(t, "operation"); {
-			case op == 0 || op < 3 && last < 4:
-				last++
-				must(t, w.arrive(last, arrival(t)))
-			case op == 1:
-				id := event.ReqID(rapid.IntRange(0, int(last)+1).Draw(t, "id"))
-				if id <= last {
-					must(t, w.step(event.Front, event.Event{Kind: event.Cancel, Req: id}))
+	})
+}
+
+// The same for 10,000 events and more in a few long lives, in which nearly
+// everything that can happen to a core does happen.
+func TestLongLives(t *testing.T) {
+	happened := map[string]int{}
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		w, err := live(rng.IntN, 1500)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, e := range w.log {
+			happened["events"]++
+			for _, c := range e.cmds {
+				name := c.Kind.String()
+				switch c.Kind {
+				case event.Note:
+					name += " " + c.Note.String()
+				case event.RunBatch:
+					name += " " + c.Batch.Rule.String()
+				case event.Finish:
+					name += " " + c.Reason.String()
 				}
-			case op == 2:
-				id := event.ReqID(rapid.IntRange(0, int(last)).Draw(t, "id"))
-				// A stop names a token that was emitted.
-				if n := len(w.text[id]); n > 0 {
-					pos := w.prompt[id] + rapid.IntRange(0, n-1).Draw(t, "pos")
-					must(t, w.step(event.Front, event.Event{Kind: event.Stop, Req: id, Pos: pos}))
-				}
-			case op == 3:
-				p := genPolicy(t)
-				for i := range cfgs {
-					must(t, w.step(event.Peer(i), event.Event{Kind: event.SetPolicy, Policy: p}))
-				}
-			case op == 4:
-				p := event.Peer(rapid.IntRange(0, len(cfgs)-1).Draw(t, "core"))
-				must(t, w.step(p, event.Event{Kind: event.Wake, Gen: w.wake[p].Gen}))
-			case op == 5 && rapid.IntRange(0, 3).Draw(t, "broken") == 0:
-				for p := range event.Peer(len(cfgs)) {
-					if b := w.f.Core(p).Running(); b != nil {
-						must(t, w.step(p, event.Event{Kind: event.StepDone, Step: &event.StepResult{Batch: b.ID, Err: "broken"}}))
-						break
-					}
-				}
-			case len(ms) > 0:
-				must(t, w.make(ms[rapid.IntRange(0, len(ms)-1).Draw(t, "move")]))
+				happened[name]++
 			}
 		}
-		rng := rand.New(rand.NewPCG(uint64(n), 1))
-		w.router = fakeRouter(uint64(n), len(cfgs))
-		must(t, w.drain(rng.IntN, 1, true))
-		must(t, w.leftovers())
-		must(t, replay(cfgs, w.log, rapid.IntRange(0, len(w.log)).Draw(t, "clone")))
-	})
+	}
+	for _, name := range []string{
+		"admit", "reject", "run-batch eager", "run-batch B", "run-batch guard", "send-peer", "tell-active", "emit",
+		"finish stop", "finish length", "finish aborted", "finish error", "free", "wake-at",
+		"note dead", "note unknown", "note fault", "note cut", "note clamp", "note budget",
+	} {
+		if happened[name] < 5 {
+			t.Errorf("%q happened %d times; the test has lost its sense", name, happened[name])
+		}
+	}
+	if happened["events"] < 10_000 {
+		t.Errorf("only %d events", happened["events"])
+	}
+	t.Log(happened)
 }
 
 // replay tells fresh cores the same events: the commands are the same, byte for
@@ -208,7 +300,7 @@ func stable(t *rapid.T, w *world, requests int) {
 // guard is far away, so it is the clamp alone that keeps all moving (INV-7).
 func TestBatchingChangesNoToken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		cfgs := cluster(t)
+		cfgs := cluster(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "cluster") })
 		seed := rapid.Uint64().Draw(t, "router")
 		requests := rapid.IntRange(1, 7).Draw(t, "requests")
 		far := int64(1) << 50
@@ -237,7 +329,7 @@ func TestBatchingChangesNoToken(t *testing.T) {
 // B = 1 everywhere is eager, step for step (case E7).
 func TestB1IsEager(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		cfgs := cluster(t)
+		cfgs := cluster(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "cluster") })
 		seed, order := rapid.Uint64().Draw(t, "router"), rapid.Uint64().Draw(t, "order")
 		requests := rapid.IntRange(1, 7).Draw(t, "requests")
 		run := func(p *event.Policy) [][]event.Row {

@@ -35,7 +35,6 @@ type world struct {
 	done   map[event.ReqID]event.Reason    // finished, with the reason
 	kv     []map[event.ReqID][]event.Token // what each runner's KV holds
 	wake   []event.Command                 // the last WakeAt of each core
-	steps  int
 }
 
 func newWorld(cfgs []sched.Config, receive fabric.Receive) (*world, error) {

@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"tokenrouter/runtime/event"
@@ -94,4 +95,9 @@ func same[T comparable](t *testing.T, what string, got, want T) {
 	if got != want {
 		t.Errorf("%s = %v, want %v", what, got, want)
 	}
+}
+
+// newNormal gives standard normal numbers from a seed.
+func newNormal(seed uint64) func() float64 {
+	return rand.New(rand.NewPCG(seed, 1)).NormFloat64
 }

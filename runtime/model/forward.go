@@ -28,6 +28,10 @@ type token struct {
 // Workspace holds the intermediate values of a step and its results. The zero
 // value is ready; it grows to the largest step seen and then allocates nothing.
 type Workspace struct {
+	// Threads that large products are split over; 0 and 1 are one. The results
+	// are the same, bit for bit.
+	Threads int
+
 	tokens         []token
 	x, y, q, kv    []float32
 	att, out, ffn  []float32
@@ -85,15 +89,15 @@ func (m *Model) Forward(ws *Workspace, rows []Row) error {
 			n = ws.keepWanted(rows, d)
 		}
 		m.attend(ws, l, n, scale)
-		kernels.MatMul(ws.out, &w.o, ws.att, n)
+		ws.mul(ws.out, &w.o, ws.att, n)
 		kernels.Add(ws.x[:n*d], ws.out)
 		normRows(ws.y, ws.x, w.norm2, n, c.Eps)
-		kernels.MatMul(ws.ffn, &w.gateUp, ws.y, n)
+		ws.mul(ws.ffn, &w.gateUp, ws.y, n)
 		for i := range n {
 			gu := ws.ffn[i*2*c.FFN:][:2*c.FFN]
 			kernels.SiLUMul(ws.act[i*c.FFN:], gu[:c.FFN], gu[c.FFN:])
 		}
-		kernels.MatMul(ws.out, &w.down, ws.act, n)
+		ws.mul(ws.out, &w.down, ws.act, n)
 		kernels.Add(ws.x[:n*d], ws.out)
 	}
 	m.finish(ws, rows, n)
@@ -188,7 +192,7 @@ func normRows(y, x, w []float32, n int, eps float32) {
 func (m *Model) store(ws *Workspace, l, n int) {
 	w, c := &m.layers[l], &m.Config
 	dim, half := c.HeadDim, c.KVHeads*c.HeadDim
-	kernels.MatMul(ws.kv, &w.kv, ws.y, n)
+	ws.mul(ws.kv, &w.kv, ws.y, n)
 	for i := range n {
 		t := &ws.tokens[i]
 		kv := ws.kv[i*2*half:][:2*half]
@@ -206,7 +210,7 @@ func (m *Model) store(ws *Workspace, l, n int) {
 func (m *Model) attend(ws *Workspace, l, n int, scale float32) {
 	w, c := &m.layers[l], &m.Config
 	dim, all, group := c.HeadDim, c.Heads*c.HeadDim, c.Heads/c.KVHeads
-	kernels.MatMul(ws.q, &w.q, ws.y, n)
+	ws.mul(ws.q, &w.q, ws.y, n)
 	for i := range n {
 		t := &ws.tokens[i]
 		q, out := ws.q[i*all:][:all], ws.att[i*all:][:all]
@@ -265,5 +269,5 @@ func (m *Model) finish(ws *Workspace, rows []Row, n int) {
 			in++
 		}
 	}
-	kernels.MatMul(ws.logits, &m.head, ws.y, k)
+	ws.mul(ws.logits, &m.head, ws.y, k)
 }

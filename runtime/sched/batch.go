@@ -27,6 +27,8 @@ func (c *Core) fit() (n int, oldest int64) {
 }
 
 // dispatch starts a batch on an idle core if the policy says so (INV-6, INV-8).
+// Where it orders nothing it has changed nothing, so a driver need not record
+// that Dispatch.
 func (c *Core) dispatch() {
 	if c.running != nil || len(c.ready) == 0 {
 		return
@@ -47,6 +49,9 @@ func (c *Core) dispatch() {
 		c.start(event.RuleGuard, n, b)
 	default:
 		c.start(c.inForce().rule(), n, b)
+	}
+	if c.running != nil && b == want {
+		c.clamped = 0
 	}
 }
 

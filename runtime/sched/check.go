@@ -52,7 +52,7 @@ func (c *Core) checkRequest(r *request) error {
 		return fmt.Errorf("INV-5: %d positions fed of %d held", r.fed, held)
 	case held > r.limits.MaxLen:
 		return fmt.Errorf("INV-9: %d tokens held of at most %d", held, r.limits.MaxLen)
-	case r.phase != Ended && (c.isDead(r.id)):
+	case r.phase != Ended && c.isDead(r.id):
 		return fmt.Errorf("INV-10: alive and dead at once")
 	case r.fed > 0 && !c.pool.Holds(r.seq, r.fed):
 		return fmt.Errorf("INV-4: %d positions fed in %d blocks", r.fed, r.seq.Blocks())

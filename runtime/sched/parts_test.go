@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -318,4 +319,43 @@ func TestMalformedMessages(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// A Dispatch that orders nothing changes nothing: idle, waiting for others with
+// a timer out, clamped or not, or running (INV-6).
+func TestSilentDispatch(t *testing.T) {
+	c, err := New(Config{Self: 1, Seats: []int{4, 4}, KVTokens: []int{64, 64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := func() {
+		t.Helper()
+		before := c.Clone()
+		if cmds := c.Step(&event.Event{Kind: event.Dispatch}, nil); len(cmds) != 0 {
+			t.Fatalf("not silent: %v", cmds)
+		}
+		if after := c.Clone(); !reflect.DeepEqual(before, after) {
+			t.Fatalf("%+v became %+v", before, after)
+		}
+	}
+	loud := func(ev event.Event, want event.CmdKind) {
+		t.Helper()
+		if cmds := c.Step(&ev, nil); len(cmds) == 0 || cmds[len(cmds)-1].Kind != want {
+			t.Fatalf("%v: %v, want %v", ev, cmds, want)
+		}
+	}
+	quiet()
+	c.Step(&event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: event.Fixed, B: []int{1, 3}, W: 9}}, nil)
+	c.Step(&event.Event{Kind: event.Active, N: 2}, nil)
+	c.Step(&event.Event{Kind: event.PeerIn, Peer: &event.PeerReq{
+		ID: 1, Hop: 1, Suffix: []event.Token{1}, Seen: []int{1, 1}, Limits: event.Limits{PromptLen: 1, MaxLen: 9},
+	}}, nil)
+	loud(event.Event{Kind: event.Dispatch}, event.WakeAt) // clamped to 2
+	quiet()
+	c.Step(&event.Event{Kind: event.Active, N: 3}, nil) // not clamped any more
+	quiet()
+	c.Step(&event.Event{Kind: event.Active, N: 2}, nil)
+	quiet()
+	loud(event.Event{Kind: event.Dispatch, At: 9}, event.RunBatch)
+	quiet()
 }

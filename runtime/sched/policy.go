@@ -117,13 +117,9 @@ func (c *Core) threshold(ready int) (b, want int) {
 	})
 }
 
-// noteClamp records a lowered B when it changes.
+// noteClamp records a lowered B, once until it changes.
 func (c *Core) noteClamp(b, want int) {
-	if b == want {
-		c.clamped = 0
-		return
-	}
-	if b == c.clamped {
+	if b == want || b == c.clamped {
 		return
 	}
 	c.clamped = b

@@ -2,6 +2,7 @@ package sched_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,21 +39,27 @@ import (
 // printed with the subserver's number in front. Every invariant is checked after
 // every command; once a message was injected, those of single cores only.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		s := &script{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			if d.Cmd != "do" {
-				d.Fatalf(t, "unknown directive %q", d.Cmd)
-			}
-			s.out.Reset()
-			for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
-				if err := s.line(line); err != nil {
-					d.Fatalf(t, "%s: %v", line, err)
+	paths, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			s := &script{}
+			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+				if d.Cmd != "do" {
+					d.Fatalf(t, "unknown directive %q", d.Cmd)
 				}
-			}
-			return s.out.String()
+				s.out.Reset()
+				for line := range strings.SplitSeq(strings.TrimSpace(d.Input), "\n") {
+					if err := s.line(line); err != nil {
+						d.Fatalf(t, "%s: %v", line, err)
+					}
+				}
+				return s.out.String()
+			})
 		})
-	})
+	}
 }
 
 type script struct {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"tokenrouter/scripting/near"
 )
@@ -85,7 +86,7 @@ func (l Library) Resolve(nameOrPath string) (path, text string, embedded bool, e
 		if l.Dir != "" {
 			path = l.path(name)
 			text, err = read(path)
-			if !errors.Is(err, fs.ErrNotExist) {
+			if !missing(err) {
 				return path, text, false, err
 			}
 		}
@@ -99,7 +100,7 @@ func (l Library) Resolve(nameOrPath string) (path, text string, embedded bool, e
 		if !strings.ContainsRune(p, filepath.Separator) && !strings.HasSuffix(p, Ext) {
 			continue
 		}
-		if text, err = read(p); !errors.Is(err, fs.ErrNotExist) {
+		if text, err = read(p); !missing(err) {
 			return p, text, false, err
 		}
 	}
@@ -115,6 +116,11 @@ func (l Library) unknown(asked, name string) error {
 		return fmt.Errorf("no router file %s; give the path of a .lua file, or a name: %s", asked, strings.Join(names, ", "))
 	}
 	return fmt.Errorf("no router %q%s (or the path of a .lua file)", asked, near.List(name, "routers", names))
+}
+
+// missing says that nothing has the name: no file, or a folder of the path is none.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 func read(path string) (string, error) {

@@ -439,7 +439,7 @@ func TestSoundFrameWithWrongContent(t *testing.T) {
 func TestLimitsBeforeAllocation(t *testing.T) {
 	h := frameHeader{payload: maxPayload, raw: MaxRaw, records: 9, firstSeq: 1, lastSeq: 9}
 	claims := h.append(Header())
-	bomb := frameOf(make([]byte, 256<<20), 1, 1)
+	bomb := frameOf(make([]byte, 96<<20), 1, 1)
 	small := frameHeader{}
 	copy(bomb, func() []byte {
 		small = frameHeader{

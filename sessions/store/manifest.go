@@ -150,11 +150,14 @@ func readManifest(path string, o format.Options) (Manifest, error) {
 }
 
 func (m *Manifest) write(dir string) error {
-	b, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // a router's text stays readable
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(m); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, manifestName), append(b, '\n'))
+	return writeFile(filepath.Join(dir, manifestName), b.Bytes())
 }
 
 // writeFile replaces a file as a whole: a reader sees the old or the new one.

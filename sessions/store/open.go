@@ -48,7 +48,7 @@ func (r *Report) String() string {
 	var parts []string
 	switch {
 	case !r.Closed:
-		parts = append(parts, "the session was not closed")
+		parts = append(parts, "the session was not closed, at most its last second is missing")
 	case r.Stopped != "":
 		parts = append(parts, "recording stopped before the run ended ("+r.Stopped+")")
 	default:

@@ -421,7 +421,7 @@ func TestTruncatedTape(t *testing.T) {
 		if cut-first >= format.FrameHeaderSize {
 			lost = fmt.Sprintf(", with at least %d records", len(recs)-half)
 		}
-		want := fmt.Sprintf("the session was not closed; the last frame was incomplete: %d bytes from offset %d were cut%s; last of %d records at %.1f s",
+		want := fmt.Sprintf("the session was not closed, at most its last second is missing; the last frame was incomplete: %d bytes from offset %d were cut%s; last of %d records at %.1f s",
 			cut-first, first, lost, half, float64(recs[half-1].At)/1e9)
 		if got := o.Report.String(); got != want {
 			t.Fatalf("report %q, want %q", got, want)
@@ -431,7 +431,7 @@ func TestTruncatedTape(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := open(t, s.Path())
-	if want := "the session was not closed; the tape ends within its header, after 0 bytes; it holds no record"; o.Report.String() != want {
+	if want := "the session was not closed, at most its last second is missing; the tape ends within its header, after 0 bytes; it holds no record"; o.Report.String() != want {
 		t.Errorf("report %q, want %q", &o.Report, want)
 	}
 }

@@ -146,6 +146,9 @@ func (d *driver) run() error {
 	if d.open > 0 {
 		return fmt.Errorf("nothing is due at %d ns and %d requests are open", d.now, d.open)
 	}
+	if !d.fab.Idle() {
+		return fmt.Errorf("every request is over at %d ns and the cluster still holds something", d.now)
+	}
 	d.countDrops()
 	d.host(event.None, &tape.Closed{Reason: "done"})
 	return nil

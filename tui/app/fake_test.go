@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/vt"
 
 	"tokenrouter/runtime/event"
@@ -175,8 +176,26 @@ type screen struct {
 	app  *App
 	kill context.CancelFunc
 	done chan error
-	mu   sync.Mutex
-	raw  bytes.Buffer
+
+	stopped sync.Once
+	mu      sync.Mutex
+	raw     bytes.Buffer
+	writes  int
+	blocked chan struct{} // writes wait for it while it is set
+}
+
+// block lets the terminal take nothing until release.
+func (s *screen) block() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blocked = make(chan struct{})
+}
+
+func (s *screen) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.blocked)
+	s.blocked = nil
 }
 
 // Write implements io.Writer. Without a raw terminal the program writes bare
@@ -184,7 +203,12 @@ type screen struct {
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	s.raw.Write(p)
+	s.writes++
+	blocked := s.blocked
 	s.mu.Unlock()
+	if blocked != nil {
+		<-blocked
+	}
 	if _, err := s.emu.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n"))); err != nil {
 		return 0, err
 	}
@@ -223,17 +247,20 @@ func start(t *testing.T, w, h int, cfg synth.Config, app Config) *screen {
 	}()
 	go s.fake.work()
 	go func() { s.done <- a.Run(ctx) }()
+	t.Cleanup(s.stop)
 	return s
 }
 
 // stop ends the program and everything around it.
 func (s *screen) stop() {
-	s.t.Helper()
-	s.kill()
-	s.in.Close()
-	close(s.fake.stop)
-	_ = s.emu.Close()
-	synctest.Wait()
+	s.stopped.Do(func() {
+		s.in.Close()
+		synctest.Wait()
+		s.kill()
+		close(s.fake.stop)
+		_ = s.emu.Close()
+		synctest.Wait()
+	})
 }
 
 // text is the screen as it stands, after time has passed.
@@ -249,7 +276,11 @@ func (s *screen) press(keys string) string {
 	if _, err := s.in.Write([]byte(keys)); err != nil {
 		s.t.Fatal(err)
 	}
-	return s.text(2 * frameTime)
+	wait := 2 * frameTime
+	if strings.HasSuffix(keys, "\x1b") {
+		wait += 2 * uv.DefaultEscTimeout
+	}
+	return s.text(wait)
 }
 
 func (s *screen) has(text string, want ...string) {

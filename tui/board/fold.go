@@ -15,6 +15,7 @@ func (m *Model) Add(recs []tape.Record) {
 func (m *Model) add(r *tape.Record) {
 	m.fold.Add(r)
 	m.latest = max(m.latest, r.At)
+	m.seq = max(m.seq, r.Seq)
 	if m.begin < 0 {
 		m.begin = r.At
 	}

@@ -57,7 +57,7 @@ func TestBoundedMemory(t *testing.T) {
 	cfg.N, cfg.Tokens = 32, 3000
 	c := synth.New(cfg)
 	m := New(infoOf(2), theme.New(theme.Options{}))
-	for c.Now() < 100e9 {
+	for c.Now() < 70e9 {
 		m.Add(c.Until(c.Now() + 1e9))
 		Text(m, 120, 36, c.Now(), true)
 		m.note(eventLine{text: "an event " + num(uint64(c.Now()))})

@@ -33,6 +33,7 @@ type Model struct {
 	evSeq   int         // events ever seen
 	machine *tape.Telemetry
 	latest  int64  // time of the newest record
+	seq     uint64 // of the newest record
 	begin   int64  // time of the first record that was seen
 	faulty  string // why the router file on disk is not the one that is live
 	policy  string // newest words about the thresholds
@@ -93,6 +94,9 @@ func (m *Model) Info() Info { return m.info }
 
 // Closed reports whether the session's last record has been seen.
 func (m *Model) Closed() bool { return m.closed }
+
+// Seq is the number of the newest record that was folded.
+func (m *Model) Seq() uint64 { return m.seq }
 
 // role names subserver p.
 func (m *Model) role(p event.Peer) string {

@@ -37,21 +37,24 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkPrefill measures prompts of 50 tokens in one step.
+// BenchmarkPrefill measures prompts of 50 tokens in one step, on one thread and
+// on two.
 func BenchmarkPrefill(b *testing.B) {
 	for _, name := range tiny.Names() {
-		b.Run(name, func(b *testing.B) {
-			m := load(b, name)
-			var ws model.Workspace
-			rows := []model.Row{{KV: m.NewKV(), Tokens: prompt(50), Logits: true}}
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := m.Forward(&ws, rows); err != nil {
-					b.Fatal(err)
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
+				m := load(b, name)
+				ws := model.Workspace{Threads: threads}
+				rows := []model.Row{{KV: m.NewKV(), Tokens: prompt(50), Logits: true}}
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := m.Forward(&ws, rows); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-			b.ReportMetric(float64(b.N*50)/b.Elapsed().Seconds(), "tokens/s")
-		})
+				b.ReportMetric(float64(b.N*50)/b.Elapsed().Seconds(), "tokens/s")
+			})
+		}
 	}
 }
 

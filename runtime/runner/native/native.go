@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 
 	"tokenrouter/kernels"
 	"tokenrouter/runtime/event"
@@ -37,7 +38,7 @@ type entry struct {
 // New makes a runner for model m at place self among the session's models.
 func New(m *model.Model, self int) *Runner {
 	return &Runner{
-		model: m, self: self, ws: new(model.Workspace), kv: map[event.ReqID]*entry{},
+		model: m, self: self, ws: &model.Workspace{Threads: runtime.GOMAXPROCS(0)}, kv: map[event.ReqID]*entry{},
 		lnV: math.Log(float64(m.Config.Vocab)),
 	}
 }

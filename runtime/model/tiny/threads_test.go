@@ -1,0 +1,33 @@
+package tiny_test
+
+import (
+	"slices"
+	"testing"
+
+	"tokenrouter/runtime/model"
+)
+
+// TestThreadsChangeNothing: a step large enough to be split gives the same bits
+// however many threads it is split over (case G1).
+func TestThreadsChangeNothing(t *testing.T) {
+	m := load(t, "tiny-842k")
+	run := func(threads int) []float32 {
+		ws := model.Workspace{Threads: threads}
+		var rows []model.Row
+		for i := range 5 {
+			rows = append(rows, model.Row{KV: m.NewKV(), Tokens: prompt(40 + 7*i), Logits: true})
+		}
+		step(t, m, &ws, rows...)
+		var all []float32
+		for i := range rows {
+			all = append(all, ws.Logits(i)...)
+		}
+		return all
+	}
+	want := run(1)
+	for _, threads := range []int{2, 3, 64} {
+		if got := run(threads); !slices.Equal(got, want) {
+			t.Errorf("%d threads give other logits than one", threads)
+		}
+	}
+}

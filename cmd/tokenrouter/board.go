@@ -145,7 +145,8 @@ func (s *screenRuntime) Status() app.Status {
 		return out
 	}
 	out.Recorded = uint64(c.session.Bytes())
-	out.Recording = true
+	out.RecordNote = c.session.Stopped()
+	out.Recording = out.RecordNote == ""
 	return out
 }
 

@@ -61,7 +61,7 @@ func (ev Event) String() string {
 func (v Verdict) tail() string {
 	s := ""
 	if v.Kind == Append {
-		s = fmt.Sprintf(" append=%v", v.Ids)
+		s = fmt.Sprintf(" %v=%v", v.Kind, v.Ids)
 	}
 	if v.Fault != "" {
 		s += fmt.Sprintf(" fault=%q", v.Fault)

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"tokenrouter": func() { os.Exit(realMain(os.Args[1:])) },
+	})
+}
+
+// TestScripts runs the command line as a user does; the scripts are its
+// documentation by example.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("TMPDIR", e.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"jsonkeys": jsonKeys,
+			"rows":     countRows,
+			"samerows": sameRows,
+			"chop":     chop,
+		},
+	})
+}
+
+// jsonKeys FILE KEY...: the file is one JSON object with all the keys.
+func jsonKeys(ts *testscript.TestScript, neg bool, args []string) {
+	var o map[string]json.RawMessage
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &o))
+	for _, k := range args[1:] {
+		if _, ok := o[k]; ok == neg {
+			ts.Fatalf("key %q: present %v", k, ok)
+		}
+	}
+}
+
+type tokenRow struct {
+	Request   int    `json:"request"`
+	Task      string `json:"task"`
+	Pos       int    `json:"pos"`
+	TokenID   int    `json:"token_id"`
+	Text      string `json:"text"`
+	Model     string `json:"model"`
+	Committed *bool  `json:"committed"`
+	line      string
+}
+
+func readRows(ts *testscript.TestScript, file string) (committed, dropped []tokenRow) {
+	in := bufio.NewScanner(strings.NewReader(ts.ReadFile(file)))
+	for in.Scan() {
+		var r tokenRow
+		ts.Check(json.Unmarshal(in.Bytes(), &r))
+		r.line = in.Text()
+		if r.Committed != nil && !*r.Committed {
+			dropped = append(dropped, r)
+		} else {
+			committed = append(committed, r)
+		}
+	}
+	return committed, dropped
+}
+
+// countRows EXPORT SUMMARY: the export has a row for each token that the run's
+// summary counts, by role as well.
+func countRows(ts *testscript.TestScript, _ bool, args []string) {
+	var sum reportJSON
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &sum))
+	committed, _ := readRows(ts, args[0])
+	byRole := map[string]int{}
+	for _, r := range committed {
+		byRole[r.Model]++
+	}
+	if len(committed) != sum.Tokens {
+		ts.Fatalf("%d rows for %d tokens", len(committed), sum.Tokens)
+	}
+	for role, n := range sum.TokensByRole {
+		if byRole[role] != n {
+			ts.Fatalf("%d rows by %s, the summary has %d", byRole[role], role, n)
+		}
+	}
+}
+
+// sameRows A B: both exports hold the same token rows, sorted by request and
+// position, byte for byte but for times, batch and waiting (one seed, one set of
+// tokens and writers).
+func sameRows(ts *testscript.TestScript, _ bool, args []string) {
+	read := func(file string) []string {
+		committed, _ := readRows(ts, file)
+		slices.SortFunc(committed, func(a, b tokenRow) int {
+			if a.Request != b.Request {
+				return a.Request - b.Request
+			}
+			return a.Pos - b.Pos
+		})
+		var out []string
+		for _, r := range committed {
+			head, _, ok := strings.Cut(r.line, `,"batch":`)
+			if !ok {
+				ts.Fatalf("row without batch: %s", r.line)
+			}
+			out = append(out, head)
+		}
+		return out
+	}
+	a, b := read(args[0]), read(args[1])
+	if len(a) == 0 {
+		ts.Fatalf("no rows")
+	}
+	if d := cmp.Diff(a, b); d != "" {
+		ts.Fatalf("rows differ:\n%s", d)
+	}
+}
+
+// chop FILE: cuts the last 100 bytes off, as a kill in the middle of a write
+// does.
+func chop(ts *testscript.TestScript, _ bool, args []string) {
+	files, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(files) != 1 {
+		ts.Fatalf("%d files match %s", len(files), args[0])
+	}
+	st, err := os.Stat(files[0])
+	ts.Check(err)
+	ts.Check(os.Truncate(files[0], st.Size()-100))
+}

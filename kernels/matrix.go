@@ -167,14 +167,3 @@ func tile2(y, z *[Lanes]float32, w [][Lanes]float32, x, u []float32) {
 	y[0], y[1], y[2], y[3] = a0, a1, a2, a3
 	z[0], z[1], z[2], z[3] = b0, b1, b2, b3
 }
-
-// Dot is the scalar product of x and y (of equal length), summed in the order
-// of the tiles: the definition they are tested against.
-func Dot(x, y []float32) float32 {
-	var s float32
-	y = y[:len(x)]
-	for k, v := range x {
-		s += float32(v * y[k])
-	}
-	return s
-}

@@ -26,12 +26,6 @@ type candidate struct {
 	weight float64 // exp((logit-max)/temperature)
 }
 
-// Sample draws one token with scratch of its own; see Sampler.Sample.
-func Sample(logits []float32, p SampleParams, u float64) (int32, error) {
-	var s Sampler
-	return s.Sample(logits, p, u)
-}
-
 // Sample draws a token from logits with the uniform number 0 <= u < 1: the
 // first one whose cumulative probability exceeds u, in order of id without
 // truncation, of falling probability (ties: lower id) with it. Errors are those

@@ -116,7 +116,7 @@ func TestBadLogits(t *testing.T) {
 		if _, err := Argmax(row); err == nil {
 			t.Errorf("%s: Argmax accepts it", name)
 		}
-		_, err := Sample(row, SampleParams{Temperature: 1, TopK: 2, TopP: 0.5}, 0.5)
+		_, err := new(Sampler).Sample(row, SampleParams{Temperature: 1, TopK: 2, TopP: 0.5}, 0.5)
 		if err == nil {
 			t.Errorf("%s: Sample accepts it", name)
 		} else if name == "last" && !strings.Contains(err.Error(), "logit 6 is NaN") {

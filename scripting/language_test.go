@@ -30,6 +30,7 @@ func sandboxed(t interface{ Fatalf(string, ...any) }, code string) string {
 	w := newWalker("r.lua")
 	w.push()
 	chunk = bindGuards(w.stmts(chunk))
+	vm.p = &Program{File: "r.lua", assigned: w.assigned}
 	proto, err := compileChunk("r.lua", chunk)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, code)

@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -209,7 +210,8 @@ func storeCall(target *ast.AttrGetExpr, value ast.Expr, at ast.PositionHolder) a
 }
 
 // parallel keeps the meaning of a, b = b, a with guarded targets: all operands
-// are evaluated into locals of a block before the first store.
+// are evaluated into locals of a block before the first store. Stores happen
+// from the right, as the compiler's do: of equal targets the leftmost wins.
 func (w *walker) parallel(s *ast.AssignStmt) ast.Stmt {
 	operands := &ast.LocalAssignStmt{}
 	values := &ast.LocalAssignStmt{Exprs: s.Rhs}
@@ -233,6 +235,7 @@ func (w *walker) parallel(s *ast.AssignStmt) ast.Stmt {
 		setLines(held, t.Line(), t.LastLine())
 		stores = append(stores, storeCall(held, value, s))
 	}
+	slices.Reverse(stores)
 	block := &ast.DoBlockStmt{Stmts: append([]ast.Stmt{operands, values}, stores...)}
 	setLines(block, s.Line(), s.LastLine())
 	return block

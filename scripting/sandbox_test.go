@@ -105,7 +105,7 @@ func TestLeak(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			vm := mustVM(t, Env{}, text)
 			faults := 0
-			for range 80 {
+			for range 40 {
 				if d := vm.Route(sampleRow()); d.Fault != "" {
 					if !strings.Contains(d.Fault, "start afresh") && !strings.Contains(d.Fault, "memory") {
 						t.Fatal(d.Fault)

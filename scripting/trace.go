@@ -1,10 +1,6 @@
 package scripting
 
-import (
-	"fmt"
-
-	"tokenrouter/runtime/event"
-)
+import "tokenrouter/runtime/event"
 
 // maxWrong bounds how many wrong returns a VM remembers the lines of.
 const maxWrong = 64
@@ -62,52 +58,66 @@ func (vm *VM) traceLine(row *Row, msg string) int {
 	return line
 }
 
-// DryRun runs p on rows at every subserver of env, with the knobs at their
-// values, and reports the first fault. Without rows it takes built-in samples:
-// sure and unsure, first and later, with and without state.
+// DryRun runs p on rows that were seen at subserver env.Self, each at the
+// positions where it sends the request as well, and reports the first fault as
+// an *Error. Without rows it takes built-in samples at the front: sure and
+// unsure, first and later. Knobs are at their values, and nothing is printed.
 func DryRun(p *Program, env Env, rows []Row) error {
 	if len(rows) == 0 {
-		rows = Samples(env.Vocab)
+		env.Self, rows = event.Front, Samples(env.Vocab)
 	}
 	env.Print = nil
-	for self := range env.Peers {
-		env.Self = event.Peer(self)
-		if err := dryRun(p, env, rows); err != nil {
+	run := dryRun{vms: make([]*VM, env.Peers)}
+	for i := range run.vms {
+		e := env
+		e.Self = event.Peer(i)
+		vm, err := NewVM(e, p)
+		if err != nil {
 			return err
+		}
+		defer vm.Close()
+		run.vms[i] = vm
+	}
+	for i := range rows {
+		if fault, at := run.row(rows[i], env.Self); fault != "" {
+			e := parseError(p.File, fault)
+			e.Msg += " (at " + event.Role(at, env.Peers) + ")"
+			return e
 		}
 	}
 	return nil
 }
 
-func dryRun(p *Program, env Env, rows []Row) error {
-	vm, err := NewVM(env, p)
-	if err != nil {
-		return err
-	}
-	defer vm.Close()
-	for i := range rows {
-		row := rows[i]
+type dryRun struct{ vms []*VM }
+
+// row follows one row through a few hand-offs, as if every model said the same.
+func (r dryRun) row(row Row, at event.Peer) (fault string, where event.Peer) {
+	for range len(r.vms) + 1 {
+		vm := r.vms[at]
 		d := vm.Route(&row)
-		if d.Fault != "" {
-			return fmt.Errorf("%s (at %s)", d.Fault, event.Role(env.Self, env.Peers))
+		if d.Fault != "" || d.Dest == at {
+			return d.Fault, at
 		}
-		if d.Dest == env.Self {
-			continue
-		}
-		row.State = d.State
 		_, fields, fault := vm.Send(&row, d.Dest)
 		if fault != "" {
-			return fmt.Errorf("%s (at %s)", fault, event.Role(env.Self, env.Peers))
+			return fault, at
 		}
 		msg := &event.PeerReq{
-			ID: row.Req, From: env.Self, Loc: row.Pos, Suffix: []event.Token{row.Output.Token},
-			Status: event.Alive, Limits: event.Limits{PromptLen: row.PromptLen}, State: d.State, Fields: fields,
+			ID: row.Req, From: at, Loc: row.Pos, Status: event.Alive,
+			Limits: event.Limits{PromptLen: row.PromptLen}, State: d.State, Fields: fields,
 		}
-		if v := vm.Receive(msg, nil); v.Fault != "" {
-			return fmt.Errorf("%s (at %s)", v.Fault, event.Role(env.Self, env.Peers))
+		if d.Action == event.Keep {
+			msg.Suffix = []event.Token{row.Output.Token}
+			row.Pos++
+			row.Step++
 		}
+		at = d.Dest
+		if v := r.vms[at].Receive(msg, nil); v.Fault != "" {
+			return v.Fault, at
+		}
+		row.State, row.Fields, row.Prefill = d.State, fields, true
 	}
-	return nil
+	return "", at
 }
 
 // Samples are rows for a dry run when none have been seen yet.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -22,6 +23,9 @@ type VM struct {
 	program
 	enc   encoder
 	wrong map[string]int // lines of wrong returns seen before
+
+	routed *Row   // the row of the last Route, which a Send is about,
+	after  []byte // and its r.state after the decision
 
 	tracing *int // the line that runs, in a trace
 }
@@ -127,13 +131,21 @@ func (vm *VM) asError(err error) *Error {
 			msg = "error() was called with a " + api.Object.Type().String() + ", not with a text"
 		}
 	}
-	e := &Error{File: vm.p.File, Msg: oneLine(msg)}
-	var line int
-	if rest, ok := strings.CutPrefix(e.Msg, vm.p.File+":"); ok {
-		if n, _ := fmt.Sscanf(rest, "%d:", &line); n == 1 {
-			e.Line = line
-			_, e.Msg, _ = strings.Cut(rest, ": ")
-		}
+	return parseError(vm.p.File, msg)
+}
+
+// parseError takes "r2r.lua:14: msg" apart.
+func parseError(file, msg string) *Error {
+	e := &Error{File: file, Msg: oneLine(msg)}
+	rest, ok := strings.CutPrefix(e.Msg, file+":")
+	if !ok {
+		return e
+	}
+	line, text, ok := strings.Cut(rest, ": ")
+	if n, err := strconv.Atoi(line); ok && err == nil {
+		e.Line, e.Msg = n, text
+	} else if line == "" && ok {
+		e.Msg = text
 	}
 	return e
 }
@@ -161,6 +173,7 @@ func (vm *VM) Route(row *Row) Decision {
 		}
 	}
 	vm.row.leave()
+	vm.routed, vm.after = row, d.State
 	if err != nil {
 		d = Decision{Dest: event.Front, State: row.State, Fault: err.Error()}
 	}
@@ -268,12 +281,17 @@ func showValue(v lua.LValue) string {
 
 // Send asks the router's send what travels to dest with the row's request:
 // a ceiling on the tokens that dest may write (0 = none) and data for its
-// r.fields. The row's State should be that of the decision.
+// r.fields. It follows the Route of the same row and sees the r.state that the
+// decision left.
 func (vm *VM) Send(row *Row, dest event.Peer) (budget int, fields []byte, fault string) {
 	if vm.send == nil {
 		return 0, nil, ""
 	}
-	v, _, err := vm.call(vm.send, row, vm.destName(dest))
+	seen := *row
+	if row == vm.routed {
+		seen.State = vm.after
+	}
+	v, _, err := vm.call(vm.send, &seen, vm.destName(dest))
 	if err == nil {
 		budget, fields, err = vm.sendResult(v)
 	}

@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -193,8 +194,7 @@ function send(req, dest)
 end`[1:])
 	row := sampleRow()
 	d := vm.Route(row)
-	row.State = d.State
-	budget, fields, fault := vm.Send(row, d.Dest)
+	budget, fields, fault := vm.Send(row, d.Dest) // sees what the decision left, though row.State is older
 	if budget != 3 || FormatData(fields) != `{dest="large", h=0.75, n=1}` || fault != "" {
 		t.Errorf("%d %s %s", budget, FormatData(fields), fault)
 	}
@@ -349,17 +349,26 @@ end`[1:])
 }
 
 func TestDryRun(t *testing.T) {
+	const toOther = "return to(roles[r.model == 'small' and 2 or 1])\nend\n"
 	env := Env{Peers: 2}
 	for body, want := range map[string]string{
 		"return STAY": "",
-		"if r.model == 'large' then return nil end return STAY":                                     "r.lua:2: route returned nil",
-		"if r.first then return to('lrage') end return STAY":                                        `no role "lrage"`,
-		"r.state.f = to return STAY":                                                                "r.state.f is a function",
-		"return to(1 - #r.model % 2)\nend\nfunction send(r, d) return { budget = -1 }":              "budget -1",
-		"return to(roles[r.model == 'small' and 2 or 1])\nend\nfunction receive(m, q) return m.loc": "receive returned",
+		"if r.model == 'large' then return nil end return STAY":           "", // no row gets there
+		"if r.model == 'large' then return nil end return to('large')":    "r.lua:2: route returned nil; legal are STAY, HOME, to(role) and an index from 0 to 1; roles: small, large (at large)",
+		"if r.first then return to('lrage') end return STAY":              `no role "lrage"`,
+		"r.state.f = to return STAY":                                      "r.state.f is a function",
+		toOther + "function send(r, d) return { budget = -1 }":            "budget -1",
+		toOther + "function receive(m, q) return m.loc":                   "receive returned",
+		toOther + "function send(r, d) return { fields = { h = r.pos } }": "",
+		"if r.model == 'large' then return r.fields.h > 1 and HOME end\n" + toOther + "function send(r, d) return { fields = { h = r.pos } }": "",
+		"if r.model == 'large' then assert(r.state.n == 1 and r.pos > 15) return HOME end\nr.state.n = 1 return to('large'), DROP":            "",
 	} {
 		p := mustCompile(t, routeOf(body))
 		err := DryRun(p, env, nil)
+		var e *Error
+		if err != nil && (!errors.As(err, &e) || e.File != "r.lua") {
+			t.Errorf("%#v names no file", err)
+		}
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %s", body, err, want)
 		}

@@ -1,5 +1,5 @@
 -- me.lua: before every token, the model that writes it is drawn: m ~ Cat(weights).
--- Mixture-model-like ensemble, arXiv 2605.00419, section 3.
+-- Mixture-model-like ensemble (ME), arXiv 2605.00419.
 
 local weights = {}
 for _, role in ipairs({ "small", "middle", "large" }) do

@@ -72,7 +72,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// Section 3 of the paper by hand: which model writes, what is dropped, and that
+// The rule by hand: which model writes, what is dropped, and that
 // a dropped EOS does not end the answer.
 func TestReferenceByHand(t *testing.T) {
 	small := script{{3, 0.1}, {routertest.EOS, 0.9}, {5, 0.5}, {6, 0.49}, {routertest.EOS, 0}}

@@ -161,16 +161,9 @@ func (r *runCmd) report(c *cluster, s metrics.Summary) *report {
 	}
 	out := reportJSON{
 		Concurrency: st.Concurrency, Seed: r.Seed, Router: routerLabel(st.RouterFile, st.RouterHash), Params: params,
-		Models: modelList(c.models), Session: c.path(), Clock: clockLabel(st.Clock, st.Profile),
+		Models: modelList(c.models), Session: c.path(), Clock: live.ClockText(st.Clock, st.Profile),
 		Batch: live.PolicyText(st.Policy), Greedy: r.sampling().Temperature == 0,
 	}
 	out.fill(&s)
 	return &report{summary: s, models: joinModels(c.models), late: st.Late, out: out}
-}
-
-func clockLabel(clock, profile string) string {
-	if profile == "" {
-		return clock
-	}
-	return clock + " " + profile
 }

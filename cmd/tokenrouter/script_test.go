@@ -3,9 +3,12 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,6 +38,7 @@ func TestScripts(t *testing.T) {
 			"rows":     countRows,
 			"samerows": sameRows,
 			"chop":     chop,
+			"exits":    exits,
 		},
 	})
 }
@@ -138,4 +142,21 @@ func chop(ts *testscript.TestScript, _ bool, args []string) {
 	st, err := os.Stat(files[0])
 	ts.Check(err)
 	ts.Check(os.Truncate(files[0], st.Size()-100))
+}
+
+// exits CODE PROGRAM ARG...: the program ends with that exit code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v: %v", args[1:], err)
+		}
+		code = exit.ExitCode()
+	}
+	if code != want {
+		ts.Fatalf("%v ends with code %d, want %d", args[1:], code, want)
+	}
 }

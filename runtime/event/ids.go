@@ -1,10 +1,6 @@
 package event
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // ReqID names one request for the whole life of a session; ids are given in
 // rising order from 1 and never reused.
@@ -47,15 +43,4 @@ func Roles(n int) []string {
 		out[i] = Role(Peer(i), n)
 	}
 	return out
-}
-
-// PeerOf finds the subserver with the given role among n.
-func PeerOf(role string, n int) (Peer, error) {
-	roles := Roles(n)
-	for i, r := range roles {
-		if r == role {
-			return Peer(i), nil
-		}
-	}
-	return None, fmt.Errorf("no subserver has the role %q; there are %s", role, strings.Join(roles, ", "))
 }

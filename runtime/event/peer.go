@@ -56,8 +56,8 @@ type PeerReq struct {
 // VerdictKind is what the router's receive decided about a message's suffix.
 type VerdictKind uint8
 
-// Commit takes the whole suffix over; Append takes over the ids of the verdict
-// in its place.
+// Commit takes the suffix over; Append commits the verdict's ids, which begin
+// with the suffix, as that was emitted already, and may go on behind it.
 const (
 	Commit VerdictKind = iota
 	Append

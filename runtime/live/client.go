@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
@@ -12,11 +13,10 @@ import (
 	"tokenrouter/runtime/workload"
 )
 
-// clientItem is what the client loop finds in its mailbox: an order of a core
-// that concerns clients, or a request of the runtime itself.
+// clientItem is what the client loop finds in its mailbox: the end of a request
+// as the front orders it, or a request of the runtime itself.
 type clientItem struct {
 	cmd   *event.Command
-	from  event.Peer
 	want  int // with op: the number of requests to keep outstanding
 	op    clientOp
 	req   event.ReqID
@@ -41,17 +41,21 @@ type request struct {
 }
 
 // client is the closed loop at the front: it keeps a number of requests
-// outstanding, orders their tokens into text and checks their answers. All
-// fields but the mailbox belong to its goroutine.
+// outstanding and checks their answers. What is below mu is shared with the
+// decode loops, which bring each token as they emit it; all other fields but the
+// mailbox belong to the client loop.
 type client struct {
 	rt     *Runtime
 	in     *mailbox[clientItem]
 	want   int
 	next   event.ReqID
 	left   int // requests still to start; -1 without end
-	open   map[event.ReqID]*request
+	vain   int // requests in a row that could not begin
 	abort  []chan struct{}
 	closed bool
+
+	mu   sync.Mutex
+	open map[event.ReqID]*request // changed by the client loop only
 }
 
 func (c *client) loop(ctx context.Context) {
@@ -93,12 +97,12 @@ func (c *client) handle(it *clientItem) {
 		return
 	}
 	switch it.cmd.Kind {
-	case event.Emit:
-		c.emitted(it.cmd)
 	case event.Finish:
 		c.finished(it.cmd, it.cmd.Reason)
+		c.vain = 0
 	case event.Reject:
 		c.finished(it.cmd, event.ReasonError)
+		c.inVain(it.cmd.Text)
 	}
 }
 
@@ -122,6 +126,19 @@ func (c *client) fill() {
 	c.finishIfIdle()
 }
 
+// maxVain is how many requests in a row may fail to begin before an endless
+// workload ends: each makes room for the next at once, so they would fill the
+// tape as fast as the machine can.
+const maxVain = 32
+
+// inVain counts a request that could not begin, and why.
+func (c *client) inVain(why string) {
+	if c.vain++; c.vain == maxVain && c.left < 0 {
+		c.left = 0
+		c.rt.message(tape.Error, fmt.Sprintf("%d requests in a row could not begin, so no more are started; the last: %s", maxVain, why))
+	}
+}
+
 func (c *client) start(task workload.Task) {
 	id := c.next
 	c.next++
@@ -129,6 +146,7 @@ func (c *client) start(task workload.Task) {
 	c.rt.host(event.Front, &req)
 	fail := func(err error) {
 		c.rt.host(event.Front, &tape.Result{Req: id, Task: task.ID, Reason: event.ReasonError.String(), Text: err.Error()})
+		c.inVain(err.Error())
 	}
 	prompt, err := c.rt.cfg.Prompt(task.Question)
 	if err != nil {
@@ -145,13 +163,21 @@ func (c *client) start(task workload.Task) {
 		fail(err)
 		return
 	}
+	c.mu.Lock()
 	c.open[id] = &request{task: task, prompt: len(prompt), stage: stage}
+	c.mu.Unlock()
 	c.tell(&event.Event{Kind: event.Arrive, Req: id, Arrival: &event.Arrival{
 		Prompt: prompt, MaxTokens: min(room, c.rt.cfg.MaxTokens), EOS: c.rt.cfg.EOS, Sampling: c.rt.cfg.Sampling,
 	}})
 }
 
+// emitted takes a token into its request's text; the decode loop that emits it
+// calls. A stop string is thus known before that loop passes anything on: the
+// front hears of it ahead of whatever the request does afterwards, so where a
+// request stops does not depend on how far its writers have run on.
 func (c *client) emitted(cmd *event.Command) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	r := c.open[cmd.Req]
 	if r == nil {
 		return
@@ -176,11 +202,13 @@ var flushReason = [...]text.Reason{
 }
 
 func (c *client) finished(cmd *event.Command, reason event.Reason) {
+	c.mu.Lock()
 	r := c.open[cmd.Req]
+	delete(c.open, cmd.Req)
+	c.mu.Unlock()
 	if r == nil {
 		return
 	}
-	delete(c.open, cmd.Req)
 	r.text = append(r.text, r.stage.Flush(flushReason[reason]).Text...)
 	res := &tape.Result{Req: cmd.Req, Task: r.task.ID, Reason: reason.String(), Tokens: max(0, cmd.N-r.prompt), Text: cmd.Text}
 	if reason == event.ReasonStop || reason == event.ReasonLength {

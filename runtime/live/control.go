@@ -35,7 +35,12 @@ type control struct {
 	rt    *Runtime
 	knobs *scripting.Knobs
 
+	// loading is held, before mu, while a router is read, compiled and dry-run:
+	// one at a time, and nobody who asks for the status waits for that.
+	loading sync.Mutex
+
 	mu          sync.Mutex
+	closed      bool
 	program     *scripting.Program // the one loaded last
 	declared    []tape.Knob        // what New made of its knobs, recorded by announce
 	programs    map[string]*scripting.Program
@@ -145,7 +150,7 @@ func (c *control) announce() {
 	defer c.mu.Unlock()
 	st := c.status()
 	for _, s := range [][2]string{
-		{"clock", clockText(st.Clock, st.Profile)},
+		{"clock", ClockText(st.Clock, st.Profile)},
 		{"speed", speedText(st.Speed)},
 		{"concurrency", strconv.Itoa(st.Concurrency)},
 		{"batch", PolicyText(st.Policy)},
@@ -182,10 +187,7 @@ func (c *control) loop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			c.mu.Lock()
-			c.unwatch()
 			c.sampler.Close()
-			c.mu.Unlock()
 			return
 		case <-tick.C:
 			if !c.rt.paused.Load() {
@@ -238,7 +240,8 @@ func outside(a, b int64, factor float64) bool {
 }
 
 // guardW is twice the slowest model's decode step: by the cost profile on the
-// paced clock, measured on the live one, 0 while unknown.
+// paced clock; measured on the live one, where a model that has not decoded yet
+// does not count, and 0 while none has.
 func (c *control) guardW() int64 {
 	var slowest int64
 	for i, s := range c.rt.subs {
@@ -292,7 +295,7 @@ func (r *Runtime) SetSpeed(f float64) error {
 	switch {
 	case r.cfg.Pacer.Profile() == nil:
 		return errors.New("speed is a factor on the paced clock; the live clock runs as fast as the machine can")
-	case f < 1.0/64 || f > 64:
+	case !(f >= 1.0/64 && f <= 64): // NaN is neither
 		return fmt.Errorf("speed %g is outside 1/64 to 64", f)
 	}
 	old := r.cfg.Pacer.Speed()
@@ -321,7 +324,7 @@ func (r *Runtime) SetClock(name string) error {
 		for _, s := range r.subs {
 			s.stepNs.Store(0)
 		}
-		c.setting("clock", clockText(old.Clock, old.Profile), clockText(now.Clock, now.Profile))
+		c.setting("clock", ClockText(old.Clock, old.Profile), ClockText(now.Clock, now.Profile))
 		c.sendPolicy()
 	}
 	return nil
@@ -421,7 +424,8 @@ func (c *control) status() Status {
 	return st
 }
 
-func clockText(clock, profile string) string {
+// ClockText is a clock with the profile it is paced by.
+func ClockText(clock, profile string) string {
 	if profile == "" {
 		return clock
 	}
@@ -431,11 +435,7 @@ func clockText(clock, profile string) string {
 func speedText(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
 
 // RouterText is the source of the router loaded last.
-func (r *Runtime) RouterText() string {
-	r.ctl.mu.Lock()
-	defer r.ctl.mu.Unlock()
-	return r.ctl.program.Text
-}
+func (r *Runtime) RouterText() string { return r.ctl.current().Text }
 
 // PolicyText is a policy in the form of the --batch flag.
 func PolicyText(p event.Policy) string {

@@ -13,11 +13,16 @@ import (
 // its next route. A broken one is an error and changes nothing.
 func (r *Runtime) SetRouter(nameOrPath string) error {
 	c := &r.ctl
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.loading.Lock()
+	defer c.loading.Unlock()
 	p, err := c.resolve(nameOrPath)
 	if err != nil {
 		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return errors.New("the run has ended; start another one to use the router " + p.File)
 	}
 	c.adopt(p)
 	c.watch()
@@ -27,14 +32,11 @@ func (r *Runtime) SetRouter(nameOrPath string) error {
 // Edit gives the path of a file that may be edited to change the router that is
 // live. An embedded router is copied to the routers' folder first.
 func (r *Runtime) Edit() (string, error) {
-	c := &r.ctl
-	c.mu.Lock()
-	name, path := c.program.File, c.program.Path
-	c.mu.Unlock()
-	if path != "" {
-		return path, nil
+	p := r.ctl.current()
+	if p.Path != "" {
+		return p.Path, nil
 	}
-	path, err := r.cfg.Library.CopyForEdit(name)
+	path, err := r.cfg.Library.CopyForEdit(p.File)
 	if err != nil {
 		return "", err
 	}
@@ -95,26 +97,45 @@ func (c *control) unwatch() {
 	}
 }
 
+// end lets go of the router's file for good.
+func (c *control) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.unwatch()
+}
+
 // saved takes over a file that has changed. The last good router stays while
 // the file is broken.
 func (c *control) saved(path, text string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.program.Path != path {
+	c.loading.Lock()
+	defer c.loading.Unlock()
+	now := c.current()
+	if now.Path != path { // stays so while loading is held
 		return
 	}
+	p := now
 	if err == nil {
-		var p *scripting.Program
-		if p, err = c.compile(c.program.File, path, text); err == nil {
-			if p.Hash == c.program.Hash {
-				c.clear(p)
-				return
-			}
-			c.adopt(p)
-			return
-		}
+		p, err = c.compile(now.File, path, text)
 	}
-	c.reject(path, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+	case err != nil:
+		c.reject(path, err)
+	case p.Hash == now.Hash:
+		c.clear(p)
+	default:
+		c.adopt(p)
+	}
+}
+
+// current is the program loaded last.
+func (c *control) current() *scripting.Program {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.program
 }
 
 // Explain runs the router that decided a row once more on what it saw, in a

@@ -70,8 +70,11 @@ type Runtime struct {
 	paused atomic.Bool
 	ctl    control
 
-	stop  context.CancelFunc
-	loops sync.WaitGroup
+	started   bool
+	stop      context.CancelFunc
+	loops     sync.WaitGroup
+	closeOnce sync.Once
+	closeErr  error
 }
 
 // New builds a runtime; nothing runs before Start. The router is compiled and
@@ -154,7 +157,7 @@ func (r *Runtime) message(l tape.Level, text string) {
 // Start lets everything run.
 func (r *Runtime) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
-	r.stop = cancel
+	r.started, r.stop = true, cancel
 	r.ctl.announce()
 	for _, s := range r.subs {
 		role := event.Role(s.self, r.n)
@@ -176,8 +179,21 @@ func (r *Runtime) spawn(name string, fn func()) {
 
 // Close ends every request as aborted and stops all loops. It returns early
 // with an error when ctx ends first; a step that is still computing is then
-// left to the end of the process.
+// left to the end of the process. Later calls do nothing and return the same.
 func (r *Runtime) Close(ctx context.Context) error {
+	r.closeOnce.Do(func() {
+		r.ctl.end()
+		if !r.started {
+			r.ctl.sampler.Close()
+			r.closeErr = r.closeRunners()
+			return
+		}
+		r.closeErr = r.close(ctx)
+	})
+	return r.closeErr
+}
+
+func (r *Runtime) close(ctx context.Context) error {
 	reply := make(chan struct{})
 	r.client.in.put(clientItem{op: opAbort, reply: reply})
 	var err error
@@ -186,14 +202,19 @@ func (r *Runtime) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = errors.New("requests were still running when the time to close was over; they are recorded as unfinished")
 	}
+	r.cfg.Pacer.Hurry() // nobody waits for the rhythm of a step that is cut
 	var steps sync.WaitGroup
 	steps.Add(r.n)
 	r.subs[event.Front].in.put(item{drain: &steps})
-	waitFor(ctx, steps.Wait)
+	r.waitFor(ctx, steps.Wait)
 	r.stop()
-	if !waitFor(ctx, r.loops.Wait) {
+	if !r.waitFor(ctx, r.loops.Wait) {
 		return errors.Join(err, errors.New("a step was still computing when the time to close was over"))
 	}
+	return errors.Join(err, r.closeRunners())
+}
+
+func (r *Runtime) closeRunners() (err error) {
 	for _, run := range r.cfg.Runners {
 		err = errors.Join(err, run.Close())
 	}
@@ -201,12 +222,12 @@ func (r *Runtime) Close(ctx context.Context) error {
 }
 
 // waitFor calls wait and tells whether it returned before ctx ended.
-func waitFor(ctx context.Context, wait func()) bool {
+func (r *Runtime) waitFor(ctx context.Context, wait func()) bool {
 	over := make(chan struct{})
-	go func() {
+	r.guard.Go("close", nil, func() {
 		wait()
 		close(over)
-	}()
+	})
 	select {
 	case <-over:
 		return true

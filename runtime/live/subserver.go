@@ -278,8 +278,10 @@ func (s *subserver) obey(c *event.Command) {
 		s.out.put(outbound{to: c.To, peer: c.Peer})
 	case event.TellActive:
 		s.out.put(outbound{to: event.None, active: c.N})
-	case event.Admit, event.Reject, event.Emit, event.Finish:
-		s.rt.client.in.put(clientItem{cmd: c, from: s.self})
+	case event.Emit:
+		s.rt.client.emitted(c)
+	case event.Reject, event.Finish:
+		s.rt.client.in.put(clientItem{cmd: c})
 	case event.Free:
 		s.frees = append(s.frees, c.Req)
 	case event.WakeAt:

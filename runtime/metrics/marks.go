@@ -25,9 +25,8 @@ const (
 )
 
 // settingKinds are the settings that change what the figures mean. The setting
-// batch shows as the SetPolicy event that follows it, the setting router as the
-// Router record of the router going live. Without an old value a setting is stated,
-// not changed.
+// batch shows as the SetPolicy event that follows it. Without an old value a
+// setting is stated, not changed.
 var settingKinds = map[string]MarkKind{
 	"clock":       MarkClock,
 	"speed":       MarkSpeed,

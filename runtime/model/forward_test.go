@@ -231,20 +231,15 @@ func TestKV(t *testing.T) {
 		t.Fatal(err)
 	}
 	room := kv.Cap()
-	kv.Truncate(100)
-	if kv.Len() != 70 {
-		t.Errorf("Truncate beyond the end: %d", kv.Len())
+	if err := m.Forward(&ws, []model.Row{{KV: kv, Start: 20, Tokens: make([]int32, 5)}}); err != nil {
+		t.Fatal(err)
 	}
-	kv.Truncate(20)
-	if kv.Len() != 20 || kv.Cap() != room {
-		t.Errorf("Truncate: %d of %d", kv.Len(), kv.Cap())
+	if kv.Len() != 25 || kv.Cap() != room {
+		t.Errorf("a step from 20 on leaves %d of %d", kv.Len(), kv.Cap())
 	}
-	kv.Truncate(-1)
-	if kv.Len() != 0 {
-		t.Errorf("Truncate(-1): %d", kv.Len())
-	}
-	if got := m.KVBytes(512); got != 2*4*2*2*8*512 {
-		t.Errorf("KVBytes(512) = %d", got)
+	kv.Reset()
+	if kv.Len() != 0 || kv.Cap() != room {
+		t.Errorf("Reset: %d of %d", kv.Len(), kv.Cap())
 	}
 }
 

@@ -26,14 +26,6 @@ func (kv *KV) Len() int { return kv.n }
 // Cap is the number of positions that fit without growing.
 func (kv *KV) Cap() int { return kv.caches[0].Room() }
 
-// KVBytes is the memory behind one KV of n positions.
-func (m *Model) KVBytes(n int) int {
-	return 2 * 4 * m.Config.Layers * m.Config.KVHeads * m.Config.HeadDim * n
-}
-
-// Truncate forgets the positions from n on; a larger n changes nothing.
-func (kv *KV) Truncate(n int) { kv.n = min(kv.n, max(n, 0)) }
-
 // Reset forgets everything and keeps the memory.
 func (kv *KV) Reset() { kv.n = 0 }
 

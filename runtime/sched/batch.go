@@ -90,18 +90,20 @@ func (c *Core) start(rule event.Rule, fit, b int) {
 // row feeds all that the request's KV lacks. Where nothing is lacking (this
 // subserver dropped a position and so did the one it went to) the last token is
 // fed once more for its logits; that position was never lost, so it does not
-// count as recomputed.
+// count as recomputed. What does is the positions that were fed here and are not
+// in the KV any more.
 func (c *Core) row(r *request) event.Row {
 	from := min(r.fed, len(r.tokens)-1)
 	return event.Row{
-		Req:       r.id,
-		Start:     from,
-		Tokens:    r.suffix(from),
-		Sample:    true,
-		Prefill:   r.fed == 0,
-		WaitedNs:  c.now - r.readyAt,
-		PromptLen: r.limits.PromptLen,
-		Sampling:  r.sampling,
+		Req:        r.id,
+		Start:      from,
+		Tokens:     r.suffix(from),
+		Sample:     true,
+		Prefill:    r.fed == 0,
+		Recomputed: r.had - r.fed,
+		WaitedNs:   c.now - r.readyAt,
+		PromptLen:  r.limits.PromptLen,
+		Sampling:   r.sampling,
 	}
 }
 

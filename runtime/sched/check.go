@@ -66,6 +66,10 @@ func (c *Core) checkRequest(r *request) error {
 		return fmt.Errorf("INV-11: dropped position %d of %d held", r.dropped, held)
 	case c.spent(r) && (r.phase == Ready || r.phase == Running):
 		return fmt.Errorf("INV-12: wrote %d of a budget of %d and goes on here", r.wrote, r.budget)
+	case r.wrote > r.budget && r.budget > 0 && c.self != event.Front:
+		return fmt.Errorf("INV-12: wrote %d of a budget of %d", r.wrote, r.budget)
+	case r.fed != r.had:
+		return fmt.Errorf("INV-14: %d positions fed and %d in KV; nothing takes KV from a request that lives", r.had, r.fed)
 	}
 	if _, over := r.over(); over && (r.phase == Ready || r.phase == Running) {
 		return fmt.Errorf("INV-9: goes on behind its last token")

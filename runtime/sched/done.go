@@ -27,6 +27,7 @@ func (c *Core) stepDone(s *event.StepResult) {
 			c.fail(r, fail)
 		default:
 			r.fed = len(r.tokens)
+			r.had = r.fed
 			c.decide(r, &s.Rows[i])
 		}
 	}
@@ -81,7 +82,7 @@ func (c *Core) decide(r *request, d *event.RowResult) {
 	c.handOff(r, dest, event.PeerReq{Status: event.Alive, Budget: budget, Fields: fields})
 }
 
-// wrong says why a decision cannot be followed, "" if it can.
+// wrong says why a decision cannot be followed, "" if it can (INV-11).
 func (c *Core) wrong(r *request, d *event.RowResult) string {
 	pos := len(r.tokens)
 	switch {
@@ -97,8 +98,8 @@ func (c *Core) wrong(r *request, d *event.RowResult) string {
 	return ""
 }
 
-// spent says whether the hand-off's budget is used up. At home a budget has no
-// meaning: there is nowhere to be forced to.
+// spent says whether the hand-off's budget is used up (INV-12). At home a budget
+// has no meaning: there is nowhere to be forced to.
 func (c *Core) spent(r *request) bool {
 	return c.self != event.Front && r.budget > 0 && r.wrote >= r.budget
 }

@@ -7,9 +7,9 @@ import (
 	"tokenrouter/runtime/event"
 )
 
-// graves is the set of requests that are over. Ids rise and nearly all end, so
-// it is kept as few closed spans of ids, rising and never touching: a session of
-// a million requests leaves one span.
+// graves is the set of requests that are over (INV-10). Ids rise and nearly all
+// end, so it is kept as few closed spans of ids, rising and never touching: a
+// session of a million requests leaves one span.
 type graves struct{ spans []span }
 
 type span struct{ lo, hi event.ReqID }

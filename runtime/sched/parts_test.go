@@ -198,6 +198,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		{"a request from the future", func(c *Core) { c.reqs[6].dropped = 3 }, "INV-11"},
 		{"more is known to be held than is", func(c *Core) { c.reqs[6].seen[1] = 3 }, "INV-14"},
 		{"the seen vector is lost", func(c *Core) { c.reqs[6].seen = nil }, "INV-14"},
+		{"KV is lost", func(c *Core) { c.reqs[3].fed-- }, "INV-14"},
 		{"the ledger is off", func(c *Core) { c.front.reserved-- }, "INV-13"},
 		{"a request waits for nothing", func(c *Core) { c.reqs[7].reserved = 1 }, "INV-13"},
 		{"more blocks than reserved", func(c *Core) { c.reqs[3].limits.MaxLen = 3; c.pool.Grow(&c.reqs[3].seq, 8) }, "INV-13"},
@@ -227,6 +228,25 @@ func TestCheckFindsDamage(t *testing.T) {
 	c.dead.add(3)
 	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "INV-10:") {
 		t.Errorf("alive and dead: %v", err)
+	}
+}
+
+// A row counts the positions that were fed here once and are fed again because
+// their KV is gone; the last token fed once more for its logits is none of them.
+func TestRowCountsRecomputed(t *testing.T) {
+	for _, tc := range []struct{ had, fed, start, want int }{
+		{0, 0, 0, 0}, // prefill
+		{2, 2, 2, 0}, // decode
+		{3, 3, 2, 0}, // once more for the logits
+		{2, 1, 1, 1},
+		{3, 0, 0, 3},
+	} {
+		c := busy(t)
+		r := c.reqs[3]
+		r.had, r.fed = tc.had, tc.fed
+		if row := c.row(r); row.Start != tc.start || row.Recomputed != tc.want {
+			t.Errorf("%d of %d positions fed are in KV: %+v, want %d recomputed from %d", tc.fed, tc.had, row, tc.want, tc.start)
+		}
 	}
 }
 

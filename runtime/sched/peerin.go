@@ -72,7 +72,7 @@ func (c *Core) pen(m *event.PeerReq, v *event.Verdict) {
 }
 
 // stale says why a message with the pen at that hop is not the next one, "" if
-// it is. With two subservers the next hop is the one behind the last; with more,
+// it is (INV-2). With two subservers the next hop is the one behind the last; with more,
 // others may have passed the pen on meanwhile, so any later one is right.
 // Whoever holds the pen expects none, whoever does not know the request any.
 func (c *Core) stale(r *request, hop uint32) string {
@@ -135,7 +135,10 @@ func (c *Core) take(r *request, m *event.PeerReq) {
 		at := m.Loc + same
 		if at < len(r.tokens) {
 			r.tokens = slices.Clip(r.tokens[:at])
-			r.fed = min(r.fed, at)
+			r.fed, r.had = min(r.fed, at), min(r.had, at)
+			if r.dropped > at {
+				r.dropped = -1 // behind another text
+			}
 		}
 		r.tokens = append(r.tokens, rest...)
 	}
@@ -168,7 +171,8 @@ func (c *Core) received(r *request, m *event.PeerReq, v *event.Verdict) {
 // appended commits the ids that stand in place of the suffix. What the suffix
 // brings was emitted by the core that committed it, so the ids may go on behind
 // it and not against it; else the whole suffix stands and the router is at
-// fault. It returns true if the request ended.
+// fault. What goes beyond the budget is cut (INV-12). It returns true if the
+// request ended.
 func (c *Core) appended(r *request, m *event.PeerReq, ids []event.Token) bool {
 	known := r.tokens[m.Loc:]
 	if len(ids) < len(known) || !slices.Equal(ids[:len(known)], known) {
@@ -179,14 +183,16 @@ func (c *Core) appended(r *request, m *event.PeerReq, ids []event.Token) bool {
 	for i, t := range ids {
 		c.commit(r, t)
 		reason, over := r.over()
-		if !over {
+		if !over && !c.spent(r) {
 			continue
 		}
 		if cut := len(ids) - i - 1; cut > 0 {
 			c.note(event.NoteCut, r.id, cut, "")
 		}
-		c.end(r, reason)
-		return true
+		if over {
+			c.end(r, reason)
+		}
+		return over
 	}
 	return false
 }

@@ -43,6 +43,7 @@ type request struct {
 	phase    Phase
 	tokens   []event.Token // only ever appended to, or replaced: slices of it are handed out
 	fed      int
+	had      int // positions of tokens that were ever fed here: more than fed once KV was lost
 	seq      kv.Seq
 	limits   event.Limits
 	sampling event.Sampling
@@ -72,7 +73,7 @@ func (r *request) clone() *request {
 	return &q
 }
 
-// suffix is what comes from position loc on; it stays as it is for ever.
+// suffix is what comes from position loc on; it stays as it is for ever (INV-15).
 func (r *request) suffix(loc int) []event.Token {
 	return r.tokens[loc:len(r.tokens):len(r.tokens)]
 }

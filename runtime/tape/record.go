@@ -12,7 +12,7 @@ const (
 	_           Kind = iota
 	KindEvent        // Event, at Core
 	KindCommand      // Command, by Core
-	KindLoad         // Load, of Core, after a Dispatch that changed it
+	KindLoad         // Load, of Core, after a Step that changed it
 	KindHost         // Host: one of the payloads below
 )
 
@@ -103,8 +103,8 @@ type Knob struct {
 	Hash    string  `json:"hash,omitempty"`
 }
 
-// Setting records a change of how the runtime runs: clock, speed, paused,
-// concurrency, batch, router.
+// Setting records how the runtime runs (Old is empty where the session states
+// what it begins with) and each change: clock, speed, paused, concurrency, batch.
 type Setting struct {
 	Setting string `json:"setting"`
 	Old     string `json:"old,omitempty"`

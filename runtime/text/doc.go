@@ -14,6 +14,5 @@
 //   - Nothing is lost: bytes are sent, held, part of a stop string, cut after
 //     it, or reported by [Stage.Flush].
 //
-// Read stage.go first, then stop.go. The text forms of a single token, which
-// may be a fragment of a character, are in token.go.
+// Read stage.go first, then stop.go.
 package text

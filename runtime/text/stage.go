@@ -117,9 +117,6 @@ func (s *Stage) Push(pos int, bytes []byte, special bool) (Out, error) {
 	return Out{Text: string(s.scratch), Stop: s.stop}, nil
 }
 
-// Held returns how many bytes are held back at the moment.
-func (s *Stage) Held() int { return len(s.raw) + len(s.held) }
-
 // Flush ends the text. A second call gives an empty tail with the same reason
 // as its argument, or ReasonStop where a stop string was found.
 func (s *Stage) Flush(reason Reason) Tail {

@@ -2,7 +2,6 @@ package text
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"testing"
 	"unicode/utf8"
@@ -80,25 +79,6 @@ func TestLengthCutsCharacter(t *testing.T) {
 	wantPieces(t, pieces, "ok ", "", "")
 	if tail.Text != "" || tail.Reason != ReasonLength || !bytes.Equal(tail.Cut, []byte("\xf0\x9f\x98")) {
 		t.Errorf("tail %+v, want the three bytes in Cut", tail)
-	}
-}
-
-// Case A10: the bytes of a fragment are its own.
-func TestTokenForms(t *testing.T) {
-	for _, c := range []struct{ in, text, json string }{
-		{"\xe3\x81", `\xe3\x81`, `[227,129]`},
-		{"こ", "こ", `[227,129,147]`},
-		{" a\xffb", ` a\xffb`, `[32,97,255,98]`},
-		{"\uFFFD", "\uFFFD", `[239,191,189]`},
-		{"", "", `[]`},
-	} {
-		if got := TokenText([]byte(c.in)); got != c.text {
-			t.Errorf("TokenText(%q) = %q, want %q", c.in, got, c.text)
-		}
-		got, err := json.Marshal(TokenBytes([]byte(c.in)))
-		if err != nil || string(got) != c.json {
-			t.Errorf("TokenBytes(%q) = %s (%v), want %s", c.in, got, err, c.json)
-		}
 	}
 }
 

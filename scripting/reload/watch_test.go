@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ const (
 
 // fakeNotifier stands for the file system's notifications: the test sends them.
 type fakeNotifier struct {
+	mu       sync.Mutex
 	events   chan fsnotify.Event
 	failures chan error
 	dirs     []string
@@ -29,8 +31,16 @@ func (f *fakeNotifier) Add(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.dirs = append(f.dirs, dir)
 	return nil
+}
+
+func (f *fakeNotifier) followed() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.dirs)
 }
 func (f *fakeNotifier) Remove(string) error            { return nil }
 func (f *fakeNotifier) Changes() <-chan fsnotify.Event { return f.events }
@@ -42,6 +52,7 @@ type bench struct {
 	t     *testing.T
 	dir   string
 	path  string
+	mu    sync.Mutex
 	heard []string // texts, or errors as "! ..."
 	n     *fakeNotifier
 	w     *Watcher
@@ -65,6 +76,8 @@ func (b *bench) start(notified bool) {
 		if err != nil {
 			text = "! " + err.Error()
 		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		b.heard = append(b.heard, text)
 	}, n)
 	go b.w.Run()
@@ -96,10 +109,18 @@ func (b *bench) tell(name string, op fsnotify.Op, d time.Duration) {
 	time.Sleep(d) // virtual
 }
 
+func (b *bench) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.heard = nil
+}
+
 func (b *bench) want(what ...string) {
 	b.t.Helper()
 	time.Sleep(3 * time.Second) // virtual: several polls
 	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if strings.Join(b.heard, "|") != strings.Join(what, "|") {
 		b.t.Errorf("heard %q, want %q", b.heard, what)
 	}
@@ -199,6 +220,8 @@ func TestNotificationIsQuick(t *testing.T) {
 		b.write("r.lua", after)
 		b.tell("r.lua", fsnotify.Write, 2*settle+time.Millisecond)
 		synctest.Wait()
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		if len(b.heard) != 1 || b.heard[0] != after {
 			t.Errorf("heard %q", b.heard)
 		}
@@ -229,15 +252,15 @@ func TestEmptyAndGone(t *testing.T) {
 			b.write("r.lua", " \n")
 			b.tell("r.lua", fsnotify.Write, 0)
 			b.want("! router file " + b.path + ": the file is empty")
-			b.heard = nil
+			b.forget()
 			b.remove("r.lua")
 			b.tell("r.lua", fsnotify.Remove, 0)
 			b.want("! router file " + b.path + ": the file is gone")
-			b.heard = nil
+			b.forget()
 			b.write("r.lua", before)
 			b.tell("r.lua", fsnotify.Create, 0)
 			b.want(before)
-			b.heard = nil
+			b.forget()
 			b.write("r.lua", strings.Repeat("x", maxFile+1))
 			b.tell("r.lua", fsnotify.Write, 0)
 			b.want("! router file " + b.path + ": the file has more than 1048576 bytes; a router is a small text file")
@@ -268,8 +291,8 @@ func TestSymlinkSwap(t *testing.T) {
 		link("v2", "next")
 		b.rename("next", "current")
 		b.want(after)
-		if n := len(b.n.dirs); n != 2 {
-			t.Errorf("the new folder is not followed: %q", b.n.dirs)
+		if n := b.n.followed(); n != 2 {
+			t.Errorf("the new folder is not followed: %d", n)
 		}
 		b.write("current/r.lua", before)
 		b.tell("current/r.lua", fsnotify.Write, 0)
@@ -290,14 +313,14 @@ func TestFolderComesLater(t *testing.T) {
 		b.start(true)
 		defer b.w.Close()
 		b.want("! router file " + b.path + ": the file is gone")
-		b.heard = nil
+		b.forget()
 		if err := os.Mkdir(filepath.Join(b.dir, "new"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		b.write("new/r.lua", after)
 		b.want(after)
-		if len(b.n.dirs) != 1 {
-			t.Errorf("the folder is not followed: %q", b.n.dirs)
+		if n := b.n.followed(); n != 1 {
+			t.Errorf("the folder is not followed: %d", n)
 		}
 	})
 }

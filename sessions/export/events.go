@@ -112,7 +112,7 @@ func (t *traceWriter) argMicros(name string, ns int64) {
 	t.b = appendMicros(t.b, ns)
 }
 
-// meta names a process or a track and gives its place on screen.
+// process names a process and gives its place on screen.
 func (t *traceWriter) process(pid, place int, name string) {
 	t.begin('M', pid, 0, "process_name")
 	t.argText("name", name)
@@ -122,6 +122,7 @@ func (t *traceWriter) process(pid, place int, name string) {
 	t.end()
 }
 
+// track names a track of a process; tracks stand in the order of their numbers.
 func (t *traceWriter) track(pid, tid int, name string) {
 	t.begin('M', pid, tid, "thread_name")
 	t.argText("name", name)

@@ -40,9 +40,9 @@ func (t *trace) host(r *tape.Record) {
 		}
 		t.mark(r, "router", name+" "+string(h.Phase), h.Err)
 	case *tape.Knob:
-		t.mark(r, "knob", h.Knob+" "+number(h.Old)+" > "+number(h.New), h.Source)
+		t.mark(r, "knob", h.Knob+" "+moved(number(h.Old), number(h.New)), h.Source)
 	case *tape.Setting:
-		t.mark(r, "setting", h.Setting+" "+h.Old+" > "+h.New, "")
+		t.mark(r, "setting", h.Setting+" "+moved(h.Old, h.New), "")
 	case *tape.Message:
 		if h.Level != tape.Info {
 			t.mark(r, string(h.Level), h.Text, "")
@@ -52,6 +52,14 @@ func (t *trace) host(r *tape.Record) {
 	case *tape.Telemetry:
 		t.telemetry(r.At, h)
 	}
+}
+
+// moved is a value that is stated, or has changed.
+func moved(old, now string) string {
+	if old == "" || old == now {
+		return now
+	}
+	return old + " > " + now
 }
 
 func (t *trace) mark(r *tape.Record, cat, name, text string) {

@@ -169,33 +169,19 @@ func (f *fakeRuntime) Close(ctx context.Context) error {
 // screen is a terminal in the test: the program's output goes into it, what is
 // typed and what the terminal answers goes to the program.
 type screen struct {
-	t    *testing.T
-	emu  *vt.Emulator
-	in   *io.PipeWriter
-	fake *fakeRuntime
-	app  *App
-	kill context.CancelFunc
-	done chan error
+	t     *testing.T
+	emu   *vt.Emulator
+	in    *io.PipeWriter
+	fake  *fakeRuntime
+	app   *App
+	kill  context.CancelFunc
+	done  chan error
+	ended chan struct{}
 
 	stopped sync.Once
 	mu      sync.Mutex
 	raw     bytes.Buffer
 	writes  int
-	blocked chan struct{} // writes wait for it while it is set
-}
-
-// block lets the terminal take nothing until release.
-func (s *screen) block() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.blocked = make(chan struct{})
-}
-
-func (s *screen) release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.blocked)
-	s.blocked = nil
 }
 
 // Write implements io.Writer. Without a raw terminal the program writes bare
@@ -204,11 +190,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	s.raw.Write(p)
 	s.writes++
-	blocked := s.blocked
 	s.mu.Unlock()
-	if blocked != nil {
-		<-blocked
-	}
 	if _, err := s.emu.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n"))); err != nil {
 		return 0, err
 	}
@@ -219,7 +201,7 @@ func (s *screen) Write(p []byte) (int, error) {
 // a synctest bubble.
 func start(t *testing.T, w, h int, cfg synth.Config, app Config) *screen {
 	t.Helper()
-	s := &screen{t: t, emu: vt.NewEmulator(w, h), fake: newFake(t.TempDir(), cfg), done: make(chan error, 1)}
+	s := &screen{t: t, emu: vt.NewEmulator(w, h), fake: newFake(t.TempDir(), cfg), done: make(chan error, 1), ended: make(chan struct{})}
 	r, in := io.Pipe()
 	s.in = in
 	app.Input, app.Output, app.Width, app.Height = r, s, w, h
@@ -246,7 +228,10 @@ func start(t *testing.T, w, h int, cfg synth.Config, app Config) *screen {
 		}
 	}()
 	go s.fake.work()
-	go func() { s.done <- a.Run(ctx) }()
+	go func() {
+		defer close(s.ended)
+		s.done <- a.Run(ctx)
+	}()
 	t.Cleanup(s.stop)
 	return s
 }
@@ -257,6 +242,7 @@ func (s *screen) stop() {
 		s.in.Close()
 		synctest.Wait()
 		s.kill()
+		<-s.ended
 		close(s.fake.stop)
 		_ = s.emu.Close()
 		synctest.Wait()
@@ -281,6 +267,13 @@ func (s *screen) press(keys string) string {
 		wait += 2 * uv.DefaultEscTimeout
 	}
 	return s.text(wait)
+}
+
+// sent is all that the program has written, and in how many pieces.
+func (s *screen) sent() (raw string, writes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.raw.String(), s.writes
 }
 
 func (s *screen) has(text string, want ...string) {

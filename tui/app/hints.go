@@ -35,14 +35,14 @@ func (m *model) hints() frame.Row {
 		}
 		why := m.offHint(b.Action)
 		need := frame.Width(b.Show) + 1 + frame.Width(hint) + 2
-		if why != "" {
-			need += frame.Width(why) + 3
-		}
-		if l.W()+need > room {
-			continue
+		if l.W()+need > room || why != "" && !th.Color && l.W()+need+frame.Width(why)+3 > room {
+			continue // without colours only the reason tells that it is off
 		}
 		if why != "" {
-			l.Put(th.KeyOff, b.Show).Put(th.KeyOff, " "+hint).Put(th.Dim, " ("+why+")")
+			l.Put(th.KeyOff, b.Show+" "+hint)
+			if why = " (" + why + ")"; l.W()+frame.Width(why)+2 <= room {
+				l.Put(th.Dim, why)
+			}
 		} else {
 			l.Put(th.Key, b.Show).Put(th.Dim, " "+hint)
 		}

@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"tokenrouter/tui/internal/synth"
@@ -87,10 +89,7 @@ func TestKeysChangeTheNextFrame(t *testing.T) {
 				t.Fatalf("after the key %q", step.keys)
 			}
 		}
-		s.mu.Lock()
-		raw := s.raw.String()
-		s.mu.Unlock()
-		if !strings.Contains(raw, "\x1b]52;c;") {
+		if raw, _ := s.sent(); !strings.Contains(raw, "\x1b]52;c;") {
 			t.Error("nothing was sent to the clipboard")
 		}
 		if _, err := os.Stat(filepath.Join(s.fake.dir, "copy.txt")); err != nil {
@@ -203,7 +202,7 @@ func TestNoColour(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := start(t, 100, 30, synth.Paper(), Config{Environ: c.env})
 			text := s.text(2 * time.Second)
-			raw := s.raw.String()
+			raw, _ := s.sent()
 			if strings.Contains(raw, "38;") || strings.Contains(raw, "48;") {
 				t.Errorf("%v: colours are sent", c.env)
 			}
@@ -225,37 +224,39 @@ func TestNothingIsDrawnInAPause(t *testing.T) {
 		s.text(3 * time.Second)
 		s.press(" ")
 		s.text(time.Second)
-		s.mu.Lock()
-		before := s.raw.Len()
-		s.mu.Unlock()
+		before, _ := s.sent()
 		s.text(10 * time.Second)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if n := s.raw.Len() - before; n != 0 {
-			t.Errorf("%d bytes were sent in ten seconds of pause", n)
+		if after, _ := s.sent(); len(after) != len(before) {
+			t.Errorf("in ten seconds of pause %q was sent", after[len(before):])
 		}
 		s.stop()
 	})
 }
 
-// A terminal that does not take what is sent loses frames and no records, and
-// the runtime does not feel it.
+// A terminal that does not take what is sent loses frames and no records.
 func TestSlowScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, 100, 30, synth.Paper(), Config{Environ: colour})
-		s.text(2 * time.Second)
-		s.block()
-		s.text(20 * time.Second)
-		s.app.mu.Lock()
-		board := s.app.board
-		folded := board.Seq()
-		s.app.mu.Unlock()
-		if end := s.fake.tape.Seq(); folded+200 < end {
-			t.Errorf("%d of %d records were folded while the terminal stood still", folded, end)
+		fake := newFake(t.TempDir(), synth.Paper())
+		a, err := New(fake, Config{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		s.release()
-		s.has(s.text(time.Second), "rec 00:2")
-		s.stop()
+		go fake.work()
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		frames, stuck := 0, make(chan struct{})
+		a.feed(ctx, func(tea.Msg) { frames++; <-stuck }, &wg)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		close(fake.stop)
+		time.Sleep(2 * frameTime)
+		synctest.Wait()
+		if got, want := a.board.Seq(), fake.tape.Seq(); got != want || want < 10_000 || frames != 1 {
+			t.Errorf("%d of %d records are folded, %d frames were asked for", got, want, frames)
+		}
+		close(stuck)
+		cancel()
+		wg.Wait()
 	})
 }
 
@@ -264,14 +265,10 @@ func TestFramesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, 120, 36, synth.Paper(), Config{Environ: colour})
 		s.text(2 * time.Second)
-		s.mu.Lock()
-		s.writes = 0
-		s.mu.Unlock()
+		_, before := s.sent()
 		s.text(5 * time.Second)
-		s.mu.Lock()
-		n := s.writes
-		s.mu.Unlock()
-		if n < 5*20 || n > 5*fps+2 {
+		_, after := s.sent()
+		if n := after - before; n < 5*20 || n > 5*fps+2 {
 			t.Errorf("%d writes in five seconds", n)
 		}
 		s.stop()
@@ -282,7 +279,7 @@ func TestLightTheme(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, 100, 30, synth.Paper(), Config{Environ: colour, Theme: "light", Palette: "deuteranopia"})
 		s.text(2 * time.Second)
-		if raw := s.raw.String(); !strings.Contains(raw, "38;2;0;95;153") {
+		if raw, _ := s.sent(); !strings.Contains(raw, "38;2;0;95;153") {
 			t.Error("the small model's colour on light is not sent")
 		}
 		s.stop()

@@ -103,7 +103,6 @@ func (m *Model) bRow(w int) frame.Row {
 }
 
 func (m *Model) eventRows(w, n int) []frame.Row {
-	th := m.theme
 	back := m.UI.back(m)
 	title := "events"
 	tail := ""
@@ -114,30 +113,40 @@ func (m *Model) eventRows(w, n int) []frame.Row {
 		}
 	}
 	out := []frame.Row{m.rule(w, title, tail, m.UI.Focus == FocusEvents)}
+	pinned := m.faulty != nil && back == 0
+	if pinned { // a broken router stays in sight until it is good
+		out = append(out, m.eventRow(w, m.faulty))
+	}
 	for i := len(m.events) - 1 - back; i >= 0 && len(out) <= n; i-- {
-		e := &m.events[i]
-		l := m.line.Start(w)
-		l.Put(th.Dim, " "+clock(e.at)+" ")
-		st := th.Text
-		switch e.level {
-		case tape.Error:
-			st = th.Bad
-			l.Put(st, "! ")
-		case tape.Warn:
-			st = th.Warn
-			l.Put(st, "! ")
+		if e := &m.events[i]; !pinned || e.text != m.faulty.text {
+			out = append(out, m.eventRow(w, e))
 		}
-		times := ""
-		if e.count > 1 {
-			times = fmt.Sprintf(" %s%d", th.G.Times, e.count)
-		}
-		l.PutClip(st, e.text, l.Room()-frame.Width(times)).Put(th.Dim, times)
-		out = append(out, l.End())
 	}
 	for len(out) < n+1 {
 		out = append(out, frame.Row{})
 	}
 	return out
+}
+
+func (m *Model) eventRow(w int, e *eventLine) frame.Row {
+	th := m.theme
+	l := m.line.Start(w)
+	l.Put(th.Dim, " "+clock(e.at)+" ")
+	st := th.Text
+	switch e.level {
+	case tape.Error:
+		st = th.Bad
+		l.Put(st, "! ")
+	case tape.Warn:
+		st = th.Warn
+		l.Put(st, "! ")
+	}
+	times := ""
+	if e.count > 1 {
+		times = fmt.Sprintf(" %s%d", th.G.Times, e.count)
+	}
+	l.PutClip(st, e.text, l.Room()-frame.Width(times)).Put(th.Dim, times)
+	return l.End()
 }
 
 // machineRow says what the machine does.

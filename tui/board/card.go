@@ -178,8 +178,8 @@ func (m *Model) workLine(p event.Peer, w int) frame.Row {
 	default:
 		l.Put(th.Role(p, m.n), fmt.Sprintf("%5.0f", s.CommittedPerS)).Put(th.Dim, " kept")
 	}
-	if s.Hops > 0 && l.Room() >= 19 {
-		l.Put(th.Dim, "   extend").Put(th.Strong, fmt.Sprintf("%4.1f", s.ExtendPerHop)).Put(th.Dim, " a hop")
+	if s.Hops > 0 && l.Room() >= 20 {
+		l.Put(th.Dim, "   extend").Put(th.Strong, fmt.Sprintf("%5.1f", s.ExtendPerHop)).Put(th.Dim, " a hop")
 	}
 	return l.End()
 }

@@ -45,7 +45,11 @@ func (m *Model) sideRows(lay layout, height int) []frame.Row {
 		}
 		l.Put(th.Role(p, m.n), glyph+" "+m.role(p)).Put("", "  ")
 	}
-	l.PutClip(th.Dim, fmt.Sprintf("tok/s, %.0f s/column  %s change", m.figs.span.Seconds(), th.G.Up), l.Room())
+	for _, text := range []string{fmt.Sprintf("tok/s, %.0f s/column", m.figs.span.Seconds()), "  " + th.G.Up + " change"} {
+		if frame.Width(text) <= l.Room() {
+			l.Put(th.Dim, text)
+		}
+	}
 	out := []frame.Row{l.End()}
 	if height >= 8 {
 		out = append(out, frame.Row{})

@@ -11,8 +11,8 @@ func (m *Model) CopyText(token bool) (text string, ok bool) {
 		if t := in.current(); token && t != nil {
 			return string(m.text(t.id)), !t.end
 		}
-	} else if id, found := m.Picked(); found {
-		r = m.reqs[id]
+	} else if s := m.shownSlots(); m.UI.Slot < len(s) {
+		r = s[m.UI.Slot]
 	}
 	if r == nil || len(r.tokens) == 0 || token {
 		return "", false

@@ -79,11 +79,13 @@ func (in *inspector) detail(m *Model, w, h int) []frame.Row {
 	} else {
 		d.signals(t.by.row, h >= 16)
 		d.decided(t)
-		d.step(&t.by)
 	}
 	for _, s := range in.because(m, t) {
-		d.l.Put(th.Strong, s)
+		d.l.Put(th.Dim, "router    ").PutClip(th.Strong, s, w-10)
 		d.end()
+	}
+	if t.by.row != nil {
+		d.step(&t.by)
 	}
 	for i := range t.drops {
 		if c := &t.drops[i]; h-len(d.rows) >= 9 {
@@ -168,7 +170,8 @@ func (d *details) signals(row *event.RowResult, bars bool) {
 				mark, st = th.G.Cursor, th.Strong
 			}
 			d.l.Put(th.Strong, mark+" ").PutClip(st, strconv.Quote(d.m.shown(t.Token)), 12).To(15)
-			frame.Bar(d.l, d.w-15-7, frame.Part{Style: th.Idle, Glyph: " "}, frame.Part{Share: p, Style: st, Glyph: th.G.Busy})
+			bar := d.w - 15 - 7
+			d.l.Repeat(st, th.G.Busy, int(math.Round(p*float64(bar)))).To(15 + bar)
 			d.l.Put(st, fmt.Sprintf(" %.3f", p))
 			d.end()
 		}

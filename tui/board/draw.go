@@ -207,7 +207,7 @@ func (m *Model) header(w int, now int64) frame.Row {
 		}
 		l.Put("", gap)
 	}
-	if m.faulty != "" {
+	if m.faulty != nil {
 		put(th.Bad, "! ")
 	}
 	put(th.Strong, s.Router)

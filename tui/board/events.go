@@ -94,12 +94,14 @@ func (m *Model) notePolicy(p *event.Policy, at int64) {
 func (m *Model) noteRouter(h *tape.Router, at int64) {
 	switch h.Phase {
 	case tape.RouterLive:
+		m.faulty = nil
 		m.note(eventLine{at: at, level: tape.Info, text: "router " + h.File + "@" + hash4(h.Hash) + " is live"})
 	case tape.RouterRejected:
-		m.faulty = h.Err
-		m.note(eventLine{at: at, level: tape.Error, text: h.Err + "; kept @" + hash4(orElse(h.Hash, m.status.Hash))})
+		e := eventLine{at: at, level: tape.Error, text: h.Err + "; kept @" + hash4(orElse(h.Hash, m.status.Hash))}
+		m.note(e)
+		m.faulty = &e
 	case tape.RouterCleared:
-		m.faulty = ""
+		m.faulty = nil
 		m.note(eventLine{at: at, level: tape.Info, text: "router " + h.File + " is good again"})
 	}
 }

@@ -251,7 +251,6 @@ func (m *Model) host(h tape.Host, at int64) {
 	case *tape.Telemetry:
 		m.machine = h
 	case *tape.Closed:
-		m.closed = true
 		m.note(eventLine{at: at, level: tape.Info, text: "session closed: " + h.Reason})
 	default:
 		m.noteHost(h, at)

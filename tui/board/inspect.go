@@ -34,6 +34,11 @@ type inspectKey struct {
 // Inspect opens the closer look at a request and reports whether there is one.
 func (m *Model) Inspect(id event.ReqID) bool {
 	r := m.reqs[id]
+	for _, shown := range m.slots {
+		if shown.id == id {
+			r = shown // in sight, though it may be forgotten otherwise
+		}
+	}
 	if r == nil {
 		return false
 	}

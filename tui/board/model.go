@@ -32,20 +32,19 @@ type Model struct {
 	events  []eventLine // oldest first
 	evSeq   int         // events ever seen
 	machine *tape.Telemetry
-	latest  int64  // time of the newest record
-	seq     uint64 // of the newest record
-	begin   int64  // time of the first record that was seen
-	faulty  string // why the router file on disk is not the one that is live
-	policy  string // newest words about the thresholds
+	latest  int64      // time of the newest record
+	seq     uint64     // of the newest record
+	begin   int64      // time of the first record that was seen
+	faulty  *eventLine // why the router file on disk is not the one that is live
+	policy  string     // newest words about the thresholds
 
 	UI UI
 	// Explain says which line of the router decided a row; may be nil. It
 	// answers at once.
 	Explain func(core event.Peer, pos int, row event.RowResult) string
 
-	figs   figures
-	line   *frame.Line // scratch of drawing
-	closed bool
+	figs figures
+	line *frame.Line // scratch of drawing
 }
 
 // coreState is what the board itself follows of a subserver; rates come from
@@ -88,12 +87,6 @@ func (m *Model) SetStatus(s Status) {
 
 // Status is the last one that was set.
 func (m *Model) Status() Status { return m.status }
-
-// Info is what the model was made for.
-func (m *Model) Info() Info { return m.info }
-
-// Closed reports whether the session's last record has been seen.
-func (m *Model) Closed() bool { return m.closed }
 
 // Seq is the number of the newest record that was folded.
 func (m *Model) Seq() uint64 { return m.seq }

@@ -125,7 +125,7 @@ func (r *request) cut(n int) {
 // rate is tokens per second over the last tokens, 0 when it cannot be told.
 func (r *request) rate() float64 {
 	n := len(r.tokens)
-	if n < 2 {
+	if n < 8 {
 		return 0
 	}
 	k := min(n-1, 32)

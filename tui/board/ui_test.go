@@ -244,3 +244,22 @@ func TestFlowRows(t *testing.T) {
 		}
 	}
 }
+
+// A broken router stays in sight, however much happens, until it is good.
+func TestBrokenRouterStaysInSight(t *testing.T) {
+	m, c := session(synth.Paper(), theme.New(theme.Options{}))
+	c.Host(&tape.Router{Phase: tape.RouterRejected, File: "r2r.lua", Err: "r2r.lua:3: no end"})
+	for i := range 30 {
+		c.Host(&tape.Message{Level: tape.Info, Text: fmt.Sprintf("line %d", i)})
+	}
+	m.Add(c.Until(c.Now() + 1e6))
+	want := "! r2r.lua:3: no end; kept @3f2a"
+	if text := Text(m, 80, 24, c.Now(), true); strings.Count(text, want) != 1 || !strings.Contains(text, "! r2r.lua@") {
+		t.Errorf("not on the screen once:\n%s", text)
+	}
+	c.Host(&tape.Router{Phase: tape.RouterCleared, File: "r2r.lua"})
+	m.Add(c.Until(c.Now() + 1e6))
+	if text := Text(m, 80, 24, c.Now(), true); strings.Contains(text, want) || strings.Contains(text, "! r2r.lua@") {
+		t.Errorf("still on the screen:\n%s", text)
+	}
+}

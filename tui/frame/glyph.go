@@ -12,7 +12,6 @@ type Glyphs struct {
 	Knob, Track            string
 	Cursor                 string // before a selected line
 	Newline                string // where a token breaks the line
-	Right                  string // a hand-off
 	OK, Bad                string
 	PlusMinus              string
 	Times                  string
@@ -26,7 +25,7 @@ func Unicode() *Glyphs {
 		Up: "▲", Full: "█", Mid: "▒", Light: "░", None: "·",
 		Seat: "■", Busy: "━", Wait: "┅", Rest: "─",
 		Levels: [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
-		Knob:   "●", Track: "─", Cursor: "▸", Newline: "¶", Right: "→", OK: "✓", Bad: "✗",
+		Knob:   "●", Track: "─", Cursor: "▸", Newline: "¶", OK: "✓", Bad: "✗",
 		PlusMinus: "±", Times: "×", Half: [4]string{" ", "▄", "▀", "█"},
 	}
 }
@@ -39,7 +38,7 @@ func ASCII() *Glyphs {
 		Up: "^", Full: "#", Mid: ":", Light: ".", None: ".",
 		Seat: "#", Busy: "#", Wait: ":", Rest: ".",
 		Levels: [9]string{" ", ".", ".", ":", ":", "|", "|", "#", "#"},
-		Knob:   "o", Track: "-", Cursor: ">", Newline: "/", Right: ">", OK: "ok", Bad: "x",
+		Knob:   "o", Track: "-", Cursor: ">", Newline: "/", OK: "ok", Bad: "x",
 		PlusMinus: "+-", Times: "x", Half: [4]string{" ", ",", "'", "#"},
 	}
 }

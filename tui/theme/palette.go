@@ -16,8 +16,9 @@ const (
 	Deuteranopia Palette = "deuteranopia"
 )
 
-// colours is one palette on one background. The last column of each entry
-// is the colour of the 16 that stands for it, -1 for the terminal's own text colour.
+// colours is one palette on one background. The last column of each entry is
+// the colour of the 16 that stands for it, -1 for the terminal's own text colour.
+// The greys are among the 256 colours, so that they stay grey there.
 type colours struct {
 	small, middle, large, pending     entry
 	dim, grey, good, warn, bad, title entry
@@ -38,12 +39,12 @@ var darkDefault = colours{
 	middle:  entry{0xc9a6ff, 13},
 	large:   entry{0xffb454, 11},
 	pending: entry{0x82b8ff, 15},
-	dim:     entry{0x9aa5b1, 7},
-	grey:    entry{0x929aa4, 7},
+	dim:     entry{0xa8a8a8, 7},
+	grey:    entry{0x949494, 7},
 	good:    entry{0x7fd88f, 10},
 	warn:    entry{0xffd166, 11},
 	bad:     entry{0xff8a80, 9},
-	title:   entry{0xe6edf3, 15},
+	title:   entry{0xeeeeee, 15},
 	paper:   entry{0x0b0e12, 0},
 }
 
@@ -54,12 +55,12 @@ var lightDefault = colours{
 	middle:  entry{0x6b2fc9, 4},
 	large:   entry{0x8f4700, 5},
 	pending: entry{0x1b4fb8, 4},
-	dim:     entry{0x57606a, -1},
-	grey:    entry{0x60676f, -1},
+	dim:     entry{0x585858, -1},
+	grey:    entry{0x626262, -1},
 	good:    entry{0x1a6b34, -1},
 	warn:    entry{0x805000, 1},
 	bad:     entry{0xb3201b, 1},
-	title:   entry{0x1f2328, -1},
+	title:   entry{0x1c1c1c, -1},
 	paper:   entry{0xffffff, 15},
 }
 

@@ -62,7 +62,10 @@ func New(o Options) *Theme {
 	c := pick(o.Palette, o.Light)
 	s := styler{o.Profile}
 
-	t.Strong = s.style(nil, attrBold)
+	t.Strong = s.style(&c.title)
+	if !t.Color {
+		t.Strong = s.style(nil, attrBold)
+	}
 	t.Dim = s.style(&c.dim)
 	t.Title = s.style(&c.title, attrBold)
 	t.Border = s.style(&c.grey)

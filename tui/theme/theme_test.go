@@ -173,8 +173,10 @@ func TestGlyphs(t *testing.T) {
 	for _, ascii := range []bool{false, true} {
 		g := *New(Options{ASCII: ascii}).G
 		pair := map[string]bool{g.OK: true, g.PlusMinus: true}
-		for _, s := range append([]string{g.H, g.V, g.TL, g.TR, g.BL, g.BR, g.Rule, g.Cross, g.Up, g.Full, g.Mid, g.Light, g.None, g.Seat, g.Busy, g.Wait, g.Rest,
-			g.Knob, g.Track, g.Cursor, g.Newline, g.Right, g.OK, g.Bad, g.PlusMinus, g.Times}, append(g.Levels[:], g.Half[:]...)...) {
+		for _, s := range append([]string{
+			g.H, g.V, g.TL, g.TR, g.BL, g.BR, g.Rule, g.Cross, g.Up, g.Full, g.Mid, g.Light, g.None, g.Seat, g.Busy, g.Wait, g.Rest,
+			g.Knob, g.Track, g.Cursor, g.Newline, g.OK, g.Bad, g.PlusMinus, g.Times,
+		}, append(g.Levels[:], g.Half[:]...)...) {
 			if w := ansi.StringWidth(s); w != 1 && !(ascii && pair[s]) {
 				t.Errorf("glyph %q is %d wide", s, w)
 			}

@@ -10,7 +10,6 @@ package native
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 
 	"tokenrouter/kernels"
@@ -27,7 +26,8 @@ type Runner struct {
 	kv    map[event.ReqID]*entry
 	spare []*model.KV
 	rows  []model.Row
-	lnV   float64
+	draw  kernels.Sampler
+	sig   kernels.Signals // of the row at hand
 }
 
 type entry struct {
@@ -39,7 +39,6 @@ type entry struct {
 func New(m *model.Model, self int) *Runner {
 	return &Runner{
 		model: m, self: self, ws: &model.Workspace{Threads: runtime.GOMAXPROCS(0)}, kv: map[event.ReqID]*entry{},
-		lnV: math.Log(float64(m.Config.Vocab)),
 	}
 }
 
@@ -81,12 +80,12 @@ func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([
 }
 
 func (r *Runner) output(row *event.Row, logits []float32) (event.Output, error) {
-	var s kernels.Signals
-	if err := kernels.Measure(&s, logits); err != nil {
+	s := &r.sig
+	if err := kernels.Measure(s, logits); err != nil {
 		return event.Output{}, err
 	}
 	o := event.Output{
-		Entropy: s.Entropy, EntropyNorm: float32(float64(s.Entropy) / r.lnV),
+		Entropy: s.Entropy, EntropyNorm: s.EntropyNorm,
 		Top1: s.Top1, Top2: s.Top2, LogSumExp: s.LogSumExp,
 		TopK: make([]event.TokenProb, len(s.TopK)),
 	}
@@ -96,7 +95,7 @@ func (r *Runner) output(row *event.Row, logits []float32) (event.Output, error) 
 	p := &row.Sampling
 	key := rng.Key{Seed: p.Seed, Req: uint64(row.Req), Pos: row.Start + len(row.Tokens), Model: r.self, Purpose: rng.Sample}
 	var err error
-	o.Token, err = kernels.Sample(logits, kernels.SampleParams{Temperature: p.Temperature, TopK: p.TopK, TopP: p.TopP}, key.Float64(0))
+	o.Token, err = r.draw.Sample(logits, kernels.SampleParams{Temperature: p.Temperature, TopK: p.TopK, TopP: p.TopP}, key.Float64(0))
 	return o, err
 }
 

@@ -12,6 +12,7 @@ package paced
 import (
 	"context"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,11 +27,13 @@ type Pacer struct {
 	profile atomic.Pointer[cost.Profile] // nil on the live clock
 	speed   atomic.Uint64                // math.Float64bits
 	late    atomic.Int64
+	hurry   chan struct{} // closed by Hurry
+	once    sync.Once
 }
 
 // NewPacer returns a pacer on the live clock at speed 1.
 func NewPacer() *Pacer {
-	p := new(Pacer)
+	p := &Pacer{hurry: make(chan struct{})}
 	p.SetSpeed(1)
 	return p
 }
@@ -46,6 +49,10 @@ func (p *Pacer) SetSpeed(f float64) { p.speed.Store(math.Float64bits(f)) }
 
 // Speed returns the factor on the profile's speed.
 func (p *Pacer) Speed() float64 { return math.Float64frombits(p.speed.Load()) }
+
+// Hurry ends the waits under way and all later ones: a session that closes has
+// no rhythm to keep.
+func (p *Pacer) Hurry() { p.once.Do(func() { close(p.hurry) }) }
 
 // Late counts the steps that computed for longer than their profile allows: as
 // far as they go, this machine is slower than the one it imitates.
@@ -99,6 +106,8 @@ func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return out, nil
+	case <-r.pacer.hurry:
 		return out, nil
 	case <-ctx.Done():
 		return out, ctx.Err()

@@ -99,3 +99,22 @@ func TestCancelCutsTheWait(t *testing.T) {
 		}
 	})
 }
+
+// Hurry ends the wait under way and takes the rhythm from all later steps; what
+// they yield stays.
+func TestHurry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pacer := paced.NewPacer()
+		pacer.SetProfile(profile(t))
+		r := paced.New(&scripted{takes: time.Millisecond}, pacer, 1)
+		begin := time.Now()
+		time.AfterFunc(10*time.Millisecond, pacer.Hurry)
+		for _, want := range []time.Duration{10 * time.Millisecond, 11 * time.Millisecond} {
+			out, err := r.Run(t.Context(), batch, nil)
+			if err != nil || len(out) != 2 || time.Since(begin) != want {
+				t.Errorf("%d outputs, %v after %v, want 2 after %v", len(out), err, time.Since(begin), want)
+			}
+		}
+		pacer.Hurry()
+	})
+}

@@ -152,6 +152,9 @@ func collect(recs []tape.Record) map[event.ReqID]*answer {
 		case r.Kind == tape.KindCommand && r.Command.Kind == event.Emit:
 			c := r.Command
 			a, k := at(c.Req), c.Pos-first[c.Req]
+			if a.result != nil {
+				continue // written before its writer heard of the end
+			}
 			for len(a.ids) <= k {
 				a.ids, a.writers = append(a.ids, -1), append(a.writers, event.None)
 			}

@@ -8,6 +8,7 @@ func storedProblems([]string) int { return 1 }
 
 const (
 	invarianceProblems = 2
+	chaosRequests      = 30
 	referenceLoop      = 4
 )
 

@@ -104,7 +104,9 @@ func New(cfg Config) (*Runtime, error) {
 			rt: r, self: event.Peer(p), core: core, run: cfg.Runners[p],
 			in: newMailbox[item](), jobs: newMailbox[work](), out: newMailbox[outbound](),
 		}
-		if s.vm, err = scripting.NewVM(r.env(event.Peer(p)), r.ctl.program); err != nil {
+		env := r.env(event.Peer(p))
+		env.Print = (&printer{rt: r, self: event.Peer(p)}).print
+		if s.vm, err = scripting.NewVM(env, r.ctl.program); err != nil {
 			return nil, err
 		}
 		r.subs = append(r.subs, s)

@@ -13,6 +13,7 @@ func storedProblems([]string) int { return 60 }
 
 const (
 	invarianceProblems = 60
+	chaosRequests      = 3000
 	referenceLoop      = 200
 )
 

@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -30,11 +31,10 @@ function send(req, dest)
 end
 `, `
 local share = param("share", { default = 0.2, min = 0, max = 1 })
-local calls = 0
 function route(r)
-  calls = calls + 1
-  if calls % 7 == 0 then return "nonsense" end
-  if calls % 11 == 0 then error("no") end
+  r.state.n = (r.state.n or 0) + 1
+  if r.state.n % 5 == 0 then return "nonsense" end
+  if r.state.n % 7 == 0 then error("no") end
   if r.random(0) < share() then return to(roles[#roles]), DROP end
   return HOME
 end
@@ -131,10 +131,13 @@ func goesOn(rt *live.Runtime, sub *tape.Sub, n int) bool {
 }
 
 func save(t *testing.T, path, text string) {
-	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
+	if err != nil {
 		t.Error(err)
+		return
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close(), os.Rename(f.Name(), path)); err != nil {
 		t.Error(err)
 	}
 }
@@ -164,7 +167,9 @@ func turn(t *testing.T, rt *live.Runtime, s *setup, rng *rand.Rand) {
 		rt.Status()
 		rt.SetPaused(false)
 	case 5:
-		must(rt.SetRouter(pick("r2r", "me", "random", "small_only", "wild", s.router)))
+		if name := pick("r2r", "me", "random", "small_only", "wild", s.router); rt.SetRouter(name) != nil && name[0] != 'w' && name != s.router {
+			t.Errorf("%s does not load", name) // the file may be broken at the moment
+		}
 	case 6, 7:
 		for _, k := range rt.Knobs() {
 			_ = rt.SetKnob(k.Name, k.Min+(k.Max-k.Min)*rng.Float64()) // the router may be another by now

@@ -2,21 +2,15 @@ package live
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/runtime/telemetry"
 	"tokenrouter/scripting"
-	"tokenrouter/scripting/library"
 	"tokenrouter/scripting/reload"
 )
 
@@ -97,53 +91,6 @@ func fullVector(b []int, n int) []int {
 	return out
 }
 
-func (c *control) keep(p *scripting.Program) {
-	c.program = p
-	c.programs[p.Hash] = p
-}
-
-// resolve finds a router by name or file and compiles it.
-func (c *control) resolve(nameOrPath string) (*scripting.Program, error) {
-	path, text, embedded, err := c.rt.cfg.Library.Resolve(nameOrPath)
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Base(path)
-	if embedded {
-		file = strings.TrimSuffix(nameOrPath, library.Ext) + library.Ext
-	}
-	return c.compile(file, path, text)
-}
-
-// compile turns a router's text into a program that has survived a dry run on
-// the last rows that were routed. An embedded router has no path.
-func (c *control) compile(file, path, text string) (*scripting.Program, error) {
-	p, err := scripting.Compile(file, text)
-	if err != nil {
-		return nil, err
-	}
-	p.Path = path
-	for peer := range c.rt.n {
-		var rows []scripting.Row
-		if peer < len(c.rt.subs) {
-			rows = c.rt.subs[peer].lastRows()
-		}
-		env := c.rt.env(event.Peer(peer))
-		env.Knobs = scripting.NewKnobs()
-		env.Knobs.Declare(p)
-		if err := scripting.DryRun(p, env, rows); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
-}
-
-func (s *subserver) lastRows() []scripting.Row {
-	s.recentMu.Lock()
-	defer s.recentMu.Unlock()
-	return slices.Clone(s.recent)
-}
-
 // announce records what the session begins with.
 func (c *control) announce() {
 	c.mu.Lock()
@@ -165,19 +112,6 @@ func (c *control) announce() {
 	c.rt.host(event.None, &tape.Router{Phase: tape.RouterLive, File: p.File, Hash: p.Hash})
 	c.sendPolicy()
 	c.watch()
-}
-
-// moved is the record of a knob of p whose value was old, if it is another now.
-func (c *control) moved(p *scripting.Program, name string, old float64) []tape.Knob {
-	for _, k := range c.knobs.List() {
-		if k.Name == name && k.Value != old {
-			return []tape.Knob{{
-				Router: p.File, Knob: k.Name, Help: k.Help, Min: k.Min, Max: k.Max, Default: k.Default,
-				Old: old, New: k.Value, Source: k.Source, Hash: p.Hash,
-			}}
-		}
-	}
-	return nil
 }
 
 // loop samples the machine and keeps the guard W true to the measured steps.
@@ -268,143 +202,6 @@ func (c *control) setting(name, from, to string) {
 	c.rt.host(event.None, &tape.Setting{Setting: name, Old: from, New: to})
 }
 
-// SetPaused stops or resumes the start of batches; steps that run end.
-func (r *Runtime) SetPaused(on bool) {
-	if r.paused.Swap(on) == on {
-		return
-	}
-	r.ctl.setting("paused", strconv.FormatBool(!on), strconv.FormatBool(on))
-	r.nudge()
-}
-
-// nudge lets every decode loop look again.
-func (r *Runtime) nudge() {
-	for _, s := range r.subs {
-		select {
-		case s.in.note <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// SetSpeed sets the factor on the paced clock.
-func (r *Runtime) SetSpeed(f float64) error {
-	c := &r.ctl
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case r.cfg.Pacer.Profile() == nil:
-		return errors.New("speed is a factor on the paced clock; the live clock runs as fast as the machine can")
-	case !(f >= 1.0/64 && f <= 64): // NaN is neither
-		return fmt.Errorf("speed %g is outside 1/64 to 64", f)
-	}
-	old := r.cfg.Pacer.Speed()
-	r.cfg.Pacer.SetSpeed(f)
-	c.setting("speed", speedText(old), speedText(f))
-	c.sendPolicy()
-	return nil
-}
-
-// SetClock switches between live and paced; steps that run keep theirs.
-func (r *Runtime) SetClock(name string) error {
-	c := &r.ctl
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	old := c.status()
-	switch name {
-	case ClockLive:
-		r.cfg.Pacer.SetProfile(nil)
-	case ClockPaced:
-		r.cfg.Pacer.SetProfile(r.cfg.Profile)
-	default:
-		return fmt.Errorf("no clock %q; there are %s and %s", name, ClockLive, ClockPaced)
-	}
-	now := c.status()
-	if old.Clock != now.Clock {
-		for _, s := range r.subs {
-			s.stepNs.Store(0)
-		}
-		c.setting("clock", ClockText(old.Clock, old.Profile), ClockText(now.Clock, now.Profile))
-		c.sendPolicy()
-	}
-	return nil
-}
-
-// SetConcurrency sets how many requests the closed loop keeps outstanding.
-func (r *Runtime) SetConcurrency(n int) error {
-	if n < 1 || n > MaxConcurrency {
-		return fmt.Errorf("concurrency %d is outside 1 to %d", n, MaxConcurrency)
-	}
-	c := &r.ctl
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n != c.concurrency {
-		c.setting("concurrency", strconv.Itoa(c.concurrency), strconv.Itoa(n))
-		c.concurrency = n
-		r.client.in.put(clientItem{op: opConcurrency, want: n})
-	}
-	return nil
-}
-
-// SetB sets the threshold of one subserver and with it the fixed policy.
-func (r *Runtime) SetB(p event.Peer, b int) error {
-	if p < 0 || int(p) >= r.n {
-		return fmt.Errorf("no subserver %d; there are %d", p, r.n)
-	}
-	if b < 1 || b > r.cfg.Seats {
-		return fmt.Errorf("threshold B %d is outside 1 to %d, the seats of a batch", b, r.cfg.Seats)
-	}
-	c := &r.ctl
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	old := PolicyText(c.policy)
-	next := slices.Clone(c.policy.B)
-	if c.policy.Kind == event.Eager {
-		next = fullVector(nil, r.n)
-	}
-	next[p] = b
-	c.policy = event.Policy{Kind: event.Fixed, B: next}
-	c.setting("batch", old, PolicyText(c.policy))
-	c.sendPolicy()
-	return nil
-}
-
-// SetKnob moves a knob of the router.
-func (r *Runtime) SetKnob(name string, v float64) error {
-	c := &r.ctl
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	old, _ := c.knobs.Get(name)
-	if err := c.knobs.Set(name, v, "slider"); err != nil {
-		return err
-	}
-	for _, k := range c.moved(c.program, name, old) {
-		r.host(event.None, &k)
-	}
-	return nil
-}
-
-// Knobs lists the knobs of the router that is live.
-func (r *Runtime) Knobs() []scripting.Knob { return r.ctl.knobs.List() }
-
-func (c *control) listRouters() []string {
-	var names []string
-	for _, e := range c.rt.cfg.Library.List() {
-		names = append(names, e.Name)
-	}
-	return names
-}
-
-// Routers lists the names that SetRouter takes.
-func (r *Runtime) Routers() []string {
-	r.ctl.mu.Lock()
-	defer r.ctl.mu.Unlock()
-	return r.ctl.routers
-}
-
-// Cancel ends a request as aborted.
-func (r *Runtime) Cancel(id event.ReqID) { r.client.in.put(clientItem{op: opCancel, req: id}) }
-
 // Status tells what the controls stand at.
 func (r *Runtime) Status() Status {
 	r.ctl.mu.Lock()
@@ -422,62 +219,4 @@ func (c *control) status() Status {
 		st.Clock, st.Profile = ClockPaced, p.Name
 	}
 	return st
-}
-
-// ClockText is a clock with the profile it is paced by.
-func ClockText(clock, profile string) string {
-	if profile == "" {
-		return clock
-	}
-	return clock + " " + profile
-}
-
-func speedText(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
-
-// RouterText is the source of the router loaded last.
-func (r *Runtime) RouterText() string { return r.ctl.current().Text }
-
-// PolicyText is a policy in the form of the --batch flag.
-func PolicyText(p event.Policy) string {
-	if p.Kind == event.Eager {
-		return p.Kind.String()
-	}
-	parts := make([]string, len(p.B))
-	for i, b := range p.B {
-		parts[i] = strconv.Itoa(b)
-	}
-	return p.Kind.String() + ":" + strings.Join(parts, ",")
-}
-
-// ParsePolicy reads the form of the --batch flag for n subservers: "eager" or
-// "fixed:B0,B1,...".
-func ParsePolicy(s string, n int) (event.Policy, error) {
-	if s == "" || s == event.Eager.String() {
-		return event.Policy{Kind: event.Eager}, nil
-	}
-	list, ok := strings.CutPrefix(s, event.Fixed.String()+":")
-	if !ok {
-		return event.Policy{}, fmt.Errorf("batch policy %q is neither eager nor fixed:B0,B1", s)
-	}
-	p := event.Policy{Kind: event.Fixed}
-	for part := range strings.SplitSeq(list, ",") {
-		b, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || b < 1 {
-			return event.Policy{}, fmt.Errorf("batch policy %q: %q is not a threshold of 1 or more", s, part)
-		}
-		p.B = append(p.B, b)
-	}
-	if len(p.B) != n {
-		return event.Policy{}, fmt.Errorf("batch policy %q gives %d thresholds for %d models", s, len(p.B), n)
-	}
-	return p, nil
-}
-
-// swapTo hands a program to every decode loop.
-func (c *control) swapTo(p *scripting.Program) {
-	left := new(atomic.Int32)
-	left.Store(int32(c.rt.n))
-	for _, s := range c.rt.subs {
-		s.in.put(item{swap: &swap{program: p, left: left}})
-	}
 }

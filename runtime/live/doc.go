@@ -9,5 +9,6 @@
 // mailboxes that never block. No policy lives here, it is all in runtime/sched.
 //
 // Read runtime.go for how the parts are joined, then subserver.go (the decode
-// loop) and client.go. control.go holds what a person may change while it runs.
+// loop) and client.go. setters.go holds what a person may change while it runs,
+// routers.go how a router is loaded and swapped.
 package live

@@ -2,10 +2,15 @@ package live
 
 import (
 	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/scripting"
+	"tokenrouter/scripting/library"
 	"tokenrouter/scripting/reload"
 )
 
@@ -149,4 +154,91 @@ func (r *Runtime) Explain(core event.Peer, hash string, row *scripting.Row) (fil
 	}
 	line, src, _ = scripting.Trace(r.env(core), p, row)
 	return p.File, line, src, nil
+}
+
+func (c *control) keep(p *scripting.Program) {
+	c.program = p
+	c.programs[p.Hash] = p
+}
+
+// resolve finds a router by name or file and compiles it.
+func (c *control) resolve(nameOrPath string) (*scripting.Program, error) {
+	path, text, embedded, err := c.rt.cfg.Library.Resolve(nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Base(path)
+	if embedded {
+		file = strings.TrimSuffix(nameOrPath, library.Ext) + library.Ext
+	}
+	return c.compile(file, path, text)
+}
+
+// compile turns a router's text into a program that has survived a dry run on
+// the last rows that were routed. An embedded router has no path.
+func (c *control) compile(file, path, text string) (*scripting.Program, error) {
+	p, err := scripting.Compile(file, text)
+	if err != nil {
+		return nil, err
+	}
+	p.Path = path
+	for peer := range c.rt.n {
+		var rows []scripting.Row
+		if peer < len(c.rt.subs) {
+			rows = c.rt.subs[peer].lastRows()
+		}
+		env := c.rt.env(event.Peer(peer))
+		env.Knobs = scripting.NewKnobs()
+		env.Knobs.Declare(p)
+		if err := scripting.DryRun(p, env, rows); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (s *subserver) lastRows() []scripting.Row {
+	s.recentMu.Lock()
+	defer s.recentMu.Unlock()
+	return slices.Clone(s.recent)
+}
+
+// moved is the record of a knob of p whose value was old, if it is another now.
+func (c *control) moved(p *scripting.Program, name string, old float64) []tape.Knob {
+	for _, k := range c.knobs.List() {
+		if k.Name == name && k.Value != old {
+			return []tape.Knob{{
+				Router: p.File, Knob: k.Name, Help: k.Help, Min: k.Min, Max: k.Max, Default: k.Default,
+				Old: old, New: k.Value, Source: k.Source, Hash: p.Hash,
+			}}
+		}
+	}
+	return nil
+}
+
+func (c *control) listRouters() []string {
+	var names []string
+	for _, e := range c.rt.cfg.Library.List() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Routers lists the names that SetRouter takes.
+func (r *Runtime) Routers() []string {
+	r.ctl.mu.Lock()
+	defer r.ctl.mu.Unlock()
+	return r.ctl.routers
+}
+
+// RouterText is the source of the router loaded last.
+func (r *Runtime) RouterText() string { return r.ctl.current().Text }
+
+// swapTo hands a program to every decode loop.
+func (c *control) swapTo(p *scripting.Program) {
+	left := new(atomic.Int32)
+	left.Store(int32(c.rt.n))
+	for _, s := range c.rt.subs {
+		s.in.put(item{swap: &swap{program: p, left: left}})
+	}
 }

@@ -1,0 +1,55 @@
+package live
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tokenrouter/runtime/event"
+)
+
+// ClockText is a clock with the profile it is paced by.
+func ClockText(clock, profile string) string {
+	if profile == "" {
+		return clock
+	}
+	return clock + " " + profile
+}
+
+func speedText(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
+
+// PolicyText is a policy in the form of the --batch flag.
+func PolicyText(p event.Policy) string {
+	if p.Kind == event.Eager {
+		return p.Kind.String()
+	}
+	parts := make([]string, len(p.B))
+	for i, b := range p.B {
+		parts[i] = strconv.Itoa(b)
+	}
+	return p.Kind.String() + ":" + strings.Join(parts, ",")
+}
+
+// ParsePolicy reads the form of the --batch flag for n subservers: "eager" or
+// "fixed:B0,B1,...".
+func ParsePolicy(s string, n int) (event.Policy, error) {
+	if s == "" || s == event.Eager.String() {
+		return event.Policy{Kind: event.Eager}, nil
+	}
+	list, ok := strings.CutPrefix(s, event.Fixed.String()+":")
+	if !ok {
+		return event.Policy{}, fmt.Errorf("batch policy %q is neither eager nor fixed:B0,B1", s)
+	}
+	p := event.Policy{Kind: event.Fixed}
+	for part := range strings.SplitSeq(list, ",") {
+		b, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || b < 1 {
+			return event.Policy{}, fmt.Errorf("batch policy %q: %q is not a threshold of 1 or more", s, part)
+		}
+		p.B = append(p.B, b)
+	}
+	if len(p.B) != n {
+		return event.Policy{}, fmt.Errorf("batch policy %q gives %d thresholds for %d models", s, len(p.B), n)
+	}
+	return p, nil
+}

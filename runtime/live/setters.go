@@ -1,0 +1,133 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/scripting"
+)
+
+// SetPaused stops or resumes the start of batches; steps that run end.
+func (r *Runtime) SetPaused(on bool) {
+	if r.paused.Swap(on) == on {
+		return
+	}
+	r.ctl.setting("paused", strconv.FormatBool(!on), strconv.FormatBool(on))
+	r.nudge()
+}
+
+// nudge lets every decode loop look again.
+func (r *Runtime) nudge() {
+	for _, s := range r.subs {
+		select {
+		case s.in.note <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// SetSpeed sets the factor on the paced clock.
+func (r *Runtime) SetSpeed(f float64) error {
+	c := &r.ctl
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case r.cfg.Pacer.Profile() == nil:
+		return errors.New("speed is a factor on the paced clock; the live clock runs as fast as the machine can")
+	case !(f >= 1.0/64 && f <= 64): // NaN is neither
+		return fmt.Errorf("speed %g is outside 1/64 to 64", f)
+	}
+	old := r.cfg.Pacer.Speed()
+	r.cfg.Pacer.SetSpeed(f)
+	c.setting("speed", speedText(old), speedText(f))
+	c.sendPolicy()
+	return nil
+}
+
+// SetClock switches between live and paced; steps that run keep theirs.
+func (r *Runtime) SetClock(name string) error {
+	c := &r.ctl
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.status()
+	switch name {
+	case ClockLive:
+		r.cfg.Pacer.SetProfile(nil)
+	case ClockPaced:
+		r.cfg.Pacer.SetProfile(r.cfg.Profile)
+	default:
+		return fmt.Errorf("no clock %q; there are %s and %s", name, ClockLive, ClockPaced)
+	}
+	now := c.status()
+	if old.Clock != now.Clock {
+		for _, s := range r.subs {
+			s.stepNs.Store(0)
+		}
+		c.setting("clock", ClockText(old.Clock, old.Profile), ClockText(now.Clock, now.Profile))
+		c.sendPolicy()
+	}
+	return nil
+}
+
+// SetConcurrency sets how many requests the closed loop keeps outstanding.
+func (r *Runtime) SetConcurrency(n int) error {
+	if n < 1 || n > MaxConcurrency {
+		return fmt.Errorf("concurrency %d is outside 1 to %d", n, MaxConcurrency)
+	}
+	c := &r.ctl
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n != c.concurrency {
+		c.setting("concurrency", strconv.Itoa(c.concurrency), strconv.Itoa(n))
+		c.concurrency = n
+		r.client.in.put(clientItem{op: opConcurrency, want: n})
+	}
+	return nil
+}
+
+// SetB sets the threshold of one subserver and with it the fixed policy.
+func (r *Runtime) SetB(p event.Peer, b int) error {
+	if p < 0 || int(p) >= r.n {
+		return fmt.Errorf("no subserver %d; there are %d", p, r.n)
+	}
+	if b < 1 || b > r.cfg.Seats {
+		return fmt.Errorf("threshold B %d is outside 1 to %d, the seats of a batch", b, r.cfg.Seats)
+	}
+	c := &r.ctl
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := PolicyText(c.policy)
+	next := slices.Clone(c.policy.B)
+	if c.policy.Kind == event.Eager {
+		next = fullVector(nil, r.n)
+	}
+	next[p] = b
+	c.policy = event.Policy{Kind: event.Fixed, B: next}
+	c.setting("batch", old, PolicyText(c.policy))
+	c.sendPolicy()
+	return nil
+}
+
+// SetKnob moves a knob of the router.
+func (r *Runtime) SetKnob(name string, v float64) error {
+	c := &r.ctl
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, _ := c.knobs.Get(name)
+	if err := c.knobs.Set(name, v, "slider"); err != nil {
+		return err
+	}
+	for _, k := range c.moved(c.program, name, old) {
+		r.host(event.None, &k)
+	}
+	return nil
+}
+
+// Knobs lists the knobs of the router that is live.
+func (r *Runtime) Knobs() []scripting.Knob { return r.ctl.knobs.List() }
+
+// Cancel ends a request as aborted.
+func (r *Runtime) Cancel(id event.ReqID) { r.client.in.put(clientItem{op: opCancel, req: id}) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
 
@@ -55,7 +56,7 @@ func (b *boardCmd) Run() error {
 // open shows the board until the user quits. A panic anywhere restores the
 // terminal first, then closes the session, then tells what happened.
 func (b *boardCmd) open(c *cluster) error {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := signal.NotifyContext(context.Background(), endSignals()...)
 	defer cancel()
 	screen := &screenRuntime{cluster: c}
 	a, err := app.New(screen, app.Config{
@@ -78,6 +79,9 @@ func (b *boardCmd) open(c *cluster) error {
 	}
 	if path := c.path(); path != "" {
 		fmt.Println("session", path)
+	}
+	if ctx.Err() != nil {
+		err = errors.Join(&exitError{exitInterrupted, errors.New("ended by a signal")}, err)
 	}
 	return err
 }
@@ -159,11 +163,17 @@ func (s *screenRuntime) SetKnob(name string, v float64) error { return s.rt().Se
 func (s *screenRuntime) SetB(p event.Peer, b int) error       { return s.rt().SetB(p, b) }
 func (s *screenRuntime) Edit() (string, error)                { return s.rt().Edit() }
 
-func (s *screenRuntime) Explain(core event.Peer, pos int, row event.RowResult) string {
-	in := scripting.Row{Req: row.Req, Output: &row.Output, Pos: pos, State: row.State}
-	file, line, src, err := s.rt().Explain(core, row.Router, &in)
-	if err != nil || line == 0 {
-		return ""
+func (s *screenRuntime) Explain(d app.Decided) string {
+	in := scripting.Row{
+		Req: d.Row.Req, Output: &d.Row.Output, Pos: d.Pos, PromptLen: d.PromptLen, Step: d.Pos - d.PromptLen,
+		Prefill: d.Prefill, State: d.State, Fields: d.Fields,
+	}
+	file, line, src, err := s.rt().Explain(d.Core, &d.Row, &in, d.Knobs)
+	switch {
+	case err != nil:
+		return err.Error()
+	case line == 0:
+		return "" // a fault before its first line; the fault says where
 	}
 	return fmt.Sprintf("%s:%d  %s", file, line, src)
 }

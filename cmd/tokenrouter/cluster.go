@@ -169,8 +169,9 @@ func (c *cluster) manifest(f *clusterFlags, w work) store.Manifest {
 		Router: store.Router{File: st.RouterFile, Path: st.RouterPath, Hash: st.RouterHash, Text: c.runtime.RouterText()},
 		Params: map[string]float64{}, Seed: f.Seed, Policy: store.PolicyOf(&st.Policy),
 		Clock: st.Clock, Profile: st.Profile, Speed: st.Speed, Concurrency: f.Concurrency,
+		Seats: f.Seats, KVTokens: f.KVTokens,
 		Workload: store.Workload{Source: w.name, File: w.file, Requests: w.limit, MaxTokens: f.MaxTokens},
-		Sampling: store.Sampling{TopK: f.TopK, TopP: f.TopP},
+		Sampling: store.Sampling{TopK: f.TopK, TopP: f.TopP, Stops: f.Stop},
 		Machine:  store.ThisMachine(),
 	}
 	if f.Temperature != nil {

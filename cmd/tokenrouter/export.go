@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
@@ -61,8 +61,7 @@ func writeExport(s *store.Opened, format, out string) (string, error) {
 		write = export.Perfetto
 	}
 	if out == "-" {
-		w := bufio.NewWriterSize(os.Stdout, 1<<16)
-		return out, errors.Join(write(w, s), w.Flush())
+		return out, into(os.Stdout, "standard output", func(w io.Writer) error { return write(w, s) })
 	}
 	if out == "" {
 		out = filepath.Join(s.Path, exportName[format])
@@ -71,17 +70,69 @@ func writeExport(s *store.Opened, format, out string) (string, error) {
 }
 
 func writeWhole(path string, write func(io.Writer) error) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // a link stays one
+	}
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return writeThrough(path, write)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".export-*")
 	if err != nil {
-		return fmt.Errorf("%s cannot be written (%w); choose another place with --out FILE", path, err)
+		return unwritable(path, err)
 	}
 	defer os.Remove(f.Name())
-	w := bufio.NewWriterSize(f, 1<<16)
-	err = errors.Join(write(w), w.Flush(), f.Chmod(0o644), f.Close())
+	err = into(f, path, write)
+	if e := errors.Join(f.Chmod(0o644), f.Close()); err == nil && e != nil {
+		err = unwritable(path, e)
+	}
 	if err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	if err := os.Rename(f.Name(), path); err != nil {
+		return unwritable(path, err)
+	}
+	return nil
+}
+
+// writeThrough writes to what is there: a device or a pipe must not be replaced
+// by a file.
+func writeThrough(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return unwritable(path, err)
+	}
+	return errors.Join(into(f, path, write), f.Close())
+}
+
+// sink remembers why it could not be written.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sink) Write(b []byte) (int, error) {
+	n, err := s.w.Write(b)
+	if s.err == nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// into tells an error of the place that is written to from one of the session.
+func into(w io.Writer, place string, write func(io.Writer) error) error {
+	to := &sink{w: w}
+	err := write(to)
+	if to.err != nil {
+		return unwritable(place, to.err)
+	}
+	return err
+}
+
+func unwritable(place string, err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err // the path in it may be that of a file under way
+	}
+	return fmt.Errorf("%s cannot be written (%w); choose another place with --out FILE", place, err)
 }
 
 func sessionsDir(flag string) (string, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ type clusterFlags struct {
 
 	Concurrency int     `short:"n" default:"4" help:"Requests that the closed loop keeps outstanding."`
 	Batch       string  `default:"eager" placeholder:"eager|fixed:B0,B1" help:"Threshold policy."`
-	Profile     string  `default:"a100-r2r" help:"Cost profile of the paced clock."`
+	Profile     string  `default:"a100-r2r" help:"Cost profile of the paced clock: a built-in name, or a JSON file of one."`
 	Speed       float64 `default:"1" help:"Factor on the paced clock."`
 	Seats       int     `default:"32" help:"Most rows of one batch."`
 	KVTokens    int     `name:"kv-tokens" default:"16384" help:"Size of each subserver's KV pool, in tokens."`
@@ -96,7 +97,8 @@ func (f *clusterFlags) params() (map[string]float64, error) {
 }
 
 func (f *clusterFlags) sampling() event.Sampling {
-	s := event.Sampling{TopK: f.TopK, TopP: float32(f.TopP), Seed: f.Seed}
+	// 0 would be no truncation at all, not the strictest.
+	s := event.Sampling{TopK: f.TopK, TopP: max(float32(f.TopP), math.SmallestNonzeroFloat32), Seed: f.Seed}
 	if f.Temperature != nil {
 		s.Temperature = float32(*f.Temperature)
 	}
@@ -116,11 +118,27 @@ func (f *clusterFlags) problems() (workload.Source, error) {
 // profile looks the cost profile up even when the clock is live, so that a name
 // misspelt is an error at the start and not at the press of a key.
 func (f *clusterFlags) profile(models int) (cost.Profile, error) {
-	p, err := cost.Lookup(f.Profile)
+	p, err := readProfile(f.Profile)
+	if err == nil {
+		p, err = p.For(models)
+	}
 	if err != nil {
 		return cost.Profile{}, fmt.Errorf("--profile: %w", err)
 	}
-	return p.For(models)
+	return p, nil
+}
+
+// readProfile finds a built-in profile by name, or reads one from a JSON file.
+func readProfile(name string) (cost.Profile, error) {
+	if !strings.HasSuffix(name, ".json") {
+		return cost.Lookup(name)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return cost.Profile{}, err
+	}
+	defer file.Close()
+	return cost.Read(file, name)
 }
 
 // sessionCap reads a size such as 500MB or 2GiB, in bytes.

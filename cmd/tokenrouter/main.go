@@ -11,8 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
+	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -26,6 +29,16 @@ const (
 	exitInterrupted = 130
 )
 
+// endSignals end a run or the board in order. A hang-up is one of them unless
+// whoever started the program (nohup) has it ignored.
+func endSignals() []os.Signal {
+	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		s = append(s, syscall.SIGHUP)
+	}
+	return s
+}
+
 // cli is the command line. The board is what runs when no command is named.
 type cli struct {
 	Board    boardCmd    `cmd:"" default:"withargs" help:"Open the board: two models, a router, live (the default)."`
@@ -36,8 +49,7 @@ type cli struct {
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 
-// exitError carries an exit code with an error that has been printed or needs
-// no more than its text.
+// exitError is an error with an exit code of its own.
 type exitError struct {
 	code int
 	err  error
@@ -49,6 +61,12 @@ func (e *exitError) Unwrap() error { return e.err }
 func main() { os.Exit(realMain(os.Args[1:])) }
 
 func realMain(args []string) int {
+	for _, a := range args {
+		if !utf8.ValidString(a) { // the parser would change such bytes
+			fmt.Fprintf(os.Stderr, "tokenrouter: the argument %q is not valid UTF-8; give names and texts as UTF-8\n", a)
+			return exitUsage
+		}
+	}
 	var c cli
 	code := -1
 	parser, err := kong.New(
@@ -72,11 +90,10 @@ func realMain(args []string) int {
 		return exitUsage
 	}
 	if err := ctx.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "tokenrouter:", err)
 		if e, ok := errors.AsType[*exitError](err); ok {
-			fmt.Fprintln(os.Stderr, "tokenrouter:", e)
 			return e.code
 		}
-		fmt.Fprintln(os.Stderr, "tokenrouter:", err)
 		return exitFailed
 	}
 	return 0

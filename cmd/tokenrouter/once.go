@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
@@ -19,7 +18,7 @@ import (
 
 // snapshot runs the cluster for a while and prints the board once, as text.
 func (b *boardCmd) snapshot(c *cluster) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	screen := &screenRuntime{cluster: c}
 	sub := c.runtime.Tape().Subscribe()

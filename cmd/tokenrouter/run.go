@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"syscall"
 	"time"
 
 	"tokenrouter/runtime/event"
@@ -53,7 +52,7 @@ func (r *runCmd) Run() error {
 // execute runs the cluster to its end, or to an interrupt, and prints the
 // summary of what was done.
 func (r *runCmd) execute(c *cluster, total int) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -100,9 +99,7 @@ wait:
 	sub.Close()
 	bar.clear()
 	out := r.report(c, fold.Summary(c.runtime.Now()))
-	if err := out.print(os.Stdout, r.JSON); err != nil {
-		return err
-	}
+	closeErr = errors.Join(closeErr, out.print(os.Stdout, r.JSON))
 	for _, m := range seen.messages {
 		fmt.Fprintln(os.Stderr, "tokenrouter:", m)
 	}
@@ -110,7 +107,7 @@ wait:
 	case crashed:
 		return crashError(crash)
 	case interrupted:
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted after %d of %d requests; the rest were ended as aborted", seen.done, total)}
+		return errors.Join(&exitError{exitInterrupted, fmt.Errorf("interrupted after %d of %d requests; the rest were ended as aborted", seen.done, total)}, closeErr)
 	case seen.failed > 0:
 		return errors.Join(closeErr, fmt.Errorf("%d of %d requests ended with an error, the first: %s", seen.failed, total, seen.failure))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -14,6 +15,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/fabric"
+	"tokenrouter/runtime/sched"
+	"tokenrouter/sessions/store"
 )
 
 func TestMain(m *testing.M) {
@@ -39,6 +45,8 @@ func TestScripts(t *testing.T) {
 			"samerows": sameRows,
 			"chop":     chop,
 			"exits":    exits,
+			"badbytes": badBytes,
+			"replays":  replays,
 		},
 	})
 }
@@ -128,6 +136,51 @@ func sameRows(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if d := cmp.Diff(a, b); d != "" {
 		ts.Fatalf("rows differ:\n%s", d)
+	}
+}
+
+// badBytes runs with arguments that are no UTF-8.
+func badBytes(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, args := range [][]string{{"run", "--stop=\xff"}, {"run", "--sessions", "s\xfe"}, {"export", "\x80"}} {
+		exits(ts, false, append([]string{"2", "tokenrouter"}, args...))
+	}
+}
+
+// replays DIR: the events of the only session there, fed to fresh cores of the
+// shape that its manifest gives, bring about the commands that it recorded (case
+// E12).
+func replays(ts *testscript.TestScript, _ bool, args []string) {
+	path, err := store.Find([]string{ts.MkAbs(args[0])}, store.Latest)
+	ts.Check(err)
+	s, err := store.Open(path)
+	ts.Check(err)
+	n := len(s.Manifest.Models)
+	cfgs := fabric.Uniform(slices.Repeat([]int{s.Manifest.Seats}, n), slices.Repeat([]int{s.Manifest.KVTokens}, n), 0)
+	commands := 0
+	for _, cfg := range cfgs {
+		core, err := sched.New(cfg)
+		ts.Check(err)
+		var want []event.Command
+		for r, err := range s.Records() {
+			ts.Check(err)
+			switch {
+			case r.Core != cfg.Self:
+			case r.Event != nil:
+				if len(want) > 0 {
+					ts.Fatalf("record %d: subserver %d orders %v before, which is not recorded", r.Seq, cfg.Self, want[0])
+				}
+				want = core.Step(r.Event, nil)
+			case r.Command != nil:
+				commands++
+				if len(want) == 0 || !bytes.Equal(event.AppendCommand(nil, r.Command), event.AppendCommand(nil, &want[0])) {
+					ts.Fatalf("record %d: subserver %d ordered %v, now %v", r.Seq, cfg.Self, r.Command, want)
+				}
+				want = want[1:]
+			}
+		}
+	}
+	if commands == 0 {
+		ts.Fatalf("no commands")
 	}
 }
 

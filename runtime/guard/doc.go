@@ -8,9 +8,10 @@
 // panic in Go. A panic inside a hook is noted in the crash and keeps no later
 // hook from running.
 //
-// Every goroutine of this project starts through a [Guard]. What Go itself
-// cannot recover (concurrent map writes, exhausted memory, a fault in C code)
-// is beyond this package too.
+// Every goroutine of this project starts through a [Guard], but for those that
+// share one matrix product (runtime/model): they hand a panic to the goroutine
+// that waits for them. What Go itself cannot recover (concurrent map writes,
+// exhausted memory, a fault in C code) is beyond this package too.
 //
 // Read guard.go first, then file.go for the crash file.
 package guard

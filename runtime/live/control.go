@@ -42,7 +42,8 @@ type control struct {
 	rejected    bool // the file on disk is not the router that is live
 	policy      event.Policy
 	concurrency int
-	routers     []string // names in the library, looked up once a second
+	measured    chan struct{} // a subserver has its first decode step
+	routers     []string      // names in the library, looked up once a second
 	sampler     *telemetry.Sampler
 }
 
@@ -61,6 +62,7 @@ type Status struct {
 
 func (c *control) init(r *Runtime) error {
 	c.rt = r
+	c.measured = make(chan struct{}, 1)
 	c.knobs = scripting.NewKnobs()
 	c.programs = map[string]*scripting.Program{}
 	c.policy = r.cfg.Policy
@@ -131,9 +133,11 @@ func (c *control) loop(ctx context.Context) {
 			names := c.listRouters()
 			c.mu.Lock()
 			c.routers = names
-			if w := c.guardW(); c.policy.Kind != event.Eager && outside(w, c.policy.W, 1.25) {
-				c.sendPolicy()
-			}
+			c.refreshW()
+			c.mu.Unlock()
+		case <-c.measured:
+			c.mu.Lock()
+			c.refreshW()
 			c.mu.Unlock()
 		}
 	}
@@ -171,6 +175,13 @@ func percent(r telemetry.Reading) float64 {
 func outside(a, b int64, factor float64) bool {
 	x, y := float64(a), float64(b)
 	return x > y*factor || y > x*factor
+}
+
+// refreshW tells the cores a guard that has moved by more than a quarter.
+func (c *control) refreshW() {
+	if w := c.guardW(); c.policy.Kind != event.Eager && outside(w, c.policy.W, 1.25) {
+		c.sendPolicy()
+	}
 }
 
 // guardW is twice the slowest model's decode step: by the cost profile on the

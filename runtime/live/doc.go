@@ -1,8 +1,9 @@
 // Package live runs the cores on the wall clock: one subserver per model, each
 // with three loops as thin goroutines. The client loop (at the front) turns
-// prompts into requests and committed tokens into text, the decode loop owns a
-// core, its Lua machine and its runner, the inter-model loop moves messages to
-// peers.
+// prompts into requests and checks their answers, the decode loop owns a core and
+// its Lua machine and takes each token it emits into its request's text, the
+// inter-model loop moves messages to peers. The runner has a goroutine beside
+// them.
 //
 // The invariant that matters: only a subserver's own decode loop calls its
 // core's Step and its router; every other goroutine moves bytes through

@@ -8,7 +8,7 @@ func storedProblems([]string) int { return 1 }
 
 const (
 	invarianceProblems = 2
-	chaosRequests      = 300
+	chaosRequests      = 20
 	referenceLoop      = 4
 )
 

@@ -144,15 +144,29 @@ func (c *control) current() *scripting.Program {
 }
 
 // Explain runs the router that decided a row once more on what it saw, in a
-// machine of its own, and tells which line decided.
-func (r *Runtime) Explain(core event.Peer, hash string, row *scripting.Row) (file string, line int, src string, err error) {
+// machine of its own, and tells which line decided. Knobs (by file and name) are
+// as given, or as they stand now where they are not; loads are as now and module
+// variables afresh, so the router may decide otherwise; then nobody can tell the
+// line, which is an error.
+func (r *Runtime) Explain(core event.Peer, decided *event.RowResult, row *scripting.Row, knobs map[string]map[string]float64) (file string, line int, src string, err error) {
 	r.ctl.mu.Lock()
-	p := r.ctl.programs[hash]
+	p := r.ctl.programs[decided.Router]
 	r.ctl.mu.Unlock()
 	if p == nil {
-		return "", 0, "", errors.New("the router " + hash + " is not known to this session")
+		return "", 0, "", errors.New("the router " + decided.Router + " is not known to this session")
 	}
-	line, src, _ = scripting.Trace(r.env(core), p, row)
+	env := r.env(core)
+	if was := knobs[p.File]; was != nil {
+		env.Knobs = scripting.NewKnobs()
+		env.Knobs.Declare(p)
+		for name, v := range was {
+			_ = env.Knobs.Set(name, v, "flag") // of a knob that this version does not have: not asked for
+		}
+	}
+	line, src, again := scripting.Trace(env, p, row)
+	if again.Dest != decided.Dest || again.Action != decided.Action {
+		return "", 0, "", errors.New("the router " + p.File + " decides otherwise now: a knob has moved since, or it looks at more than the row")
+	}
 	return p.File, line, src, nil
 }
 

@@ -232,6 +232,10 @@ func (s *subserver) measure(d *stepOut) {
 	old := s.stepNs.Load()
 	if old == 0 {
 		s.stepNs.Store(d.execNs)
+		select {
+		case s.rt.ctl.measured <- struct{}{}:
+		default:
+		}
 		return
 	}
 	s.stepNs.Store(old + (d.execNs-old)/16)

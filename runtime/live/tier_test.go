@@ -14,7 +14,7 @@ func storedProblems(models []string) int {
 // Numbers of problems of the tests that run every shipped router.
 const (
 	invarianceProblems = 8
-	chaosRequests      = 120
+	chaosRequests      = 40
 	referenceLoop      = 200
 )
 

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"tokenrouter/kernels"
@@ -25,7 +27,11 @@ func (ws *Workspace) mul(y []float32, m *kernels.Matrix, x []float32, n int) {
 	for i := 1; i < parts; i++ {
 		wg.Go(func() {
 			// A panic belongs to whoever asked for the step.
-			defer func() { crash[i] = recover() }()
+			defer func() {
+				if v := recover(); v != nil {
+					crash[i] = fmt.Sprintf("%v, in a part of a product:\n%s", v, debug.Stack())
+				}
+			}()
 			kernels.MatMulRows(y, m, x, n, edge(i), edge(i+1))
 		})
 	}

@@ -6,13 +6,9 @@ import (
 	"strings"
 )
 
-// Seeds. Models are trained and routers tuned on other problems than those
-// they are judged by: EvaluationSeed is for judging only, DefaultSeed is what
-// the board shows, and seeds below 300 are for training.
-const (
-	EvaluationSeed uint64 = 999001
-	DefaultSeed    uint64 = 4217
-)
+// EvaluationSeed gives the problems that models are judged by, and nothing else:
+// they are trained on seeds below 300, and routers are tuned on any other.
+const EvaluationSeed uint64 = 999001
 
 // Size bounds the number of equations in a problem, both ends included.
 type Size struct{ Min, Max int }

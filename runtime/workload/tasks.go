@@ -64,6 +64,11 @@ func parseTask(line []byte) (Task, error) {
 		Answer   json.RawMessage `json:"answer"`
 	}
 	if err := json.Unmarshal(line, &fields); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field == "" {
+			return Task{}, fmt.Errorf(`line is no task: it is not a JSON object but %s; write {"id": ..., "question": ...}`, wrong.Value)
+		} else if ok {
+			return Task{}, fmt.Errorf("%q is not a string but %s", wrong.Field, wrong.Value)
+		}
 		return Task{}, fmt.Errorf("line is no task: %w", err)
 	}
 	id, ok, err := stringOrNumber("id", fields.ID)

@@ -34,6 +34,8 @@ type Manifest struct {
 	Profile     string             `json:"profile,omitempty"` // cost profile of a paced clock
 	Speed       float64            `json:"speed,omitempty"`   // factor on the clock, 0 = 1
 	Concurrency int                `json:"concurrency"`
+	Seats       int                `json:"seats"`     // most rows of a batch, of every subserver
+	KVTokens    int                `json:"kv_tokens"` // KV pool of every subserver
 	Workload    Workload           `json:"workload"`
 	Sampling    Sampling           `json:"sampling"`
 	Machine     Machine            `json:"machine"`
@@ -77,11 +79,13 @@ type Workload struct {
 	MaxTokens int    `json:"max_tokens,omitempty"`
 }
 
-// Sampling is how tokens were drawn; temperature 0 is greedy.
+// Sampling is how tokens were drawn and what ended a text; temperature 0 is
+// greedy.
 type Sampling struct {
-	Temperature float64 `json:"temperature"`
-	TopK        int     `json:"top_k,omitempty"`
-	TopP        float64 `json:"top_p,omitempty"`
+	Temperature float64  `json:"temperature"`
+	TopK        int      `json:"top_k,omitempty"`
+	TopP        float64  `json:"top_p,omitempty"`
+	Stops       []string `json:"stops,omitempty"`
 }
 
 // Machine is where it ran.

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -31,6 +33,7 @@ type recorder struct {
 	saved   map[string]bool
 	leftOut uint64
 	stopped string // why recording ended before the run
+	removed bool   // because somebody removed what was recorded
 	synced  time.Time
 	unsync  bool // bytes were written since synced
 }
@@ -107,7 +110,7 @@ func (r *recorder) drain(end uint64) {
 			if err := r.enc.Append(rec); err != nil {
 				r.leave(err)
 			}
-			if r.enc.Buffered() >= format.FrameTarget {
+			if r.enc.Buffered() >= r.target() {
 				r.write()
 			}
 		}
@@ -155,6 +158,16 @@ func (r *recorder) leave(err error) {
 	}
 }
 
+// minFrame is the least that a frame is sealed for, in raw bytes.
+const minFrame = 4 << 10
+
+// target is how many raw bytes make a frame. Near the cap frames get smaller, so
+// that the tape ends where the cap is and not a large frame before it.
+func (r *recorder) target() int {
+	left := r.s.max - r.s.bytes.Load()
+	return int(min(format.FrameTarget, max(minFrame, left/2)))
+}
+
 // write puts the gathered records on disk as one frame.
 func (r *recorder) write() {
 	n := r.enc.Pending()
@@ -182,7 +195,22 @@ func (r *recorder) sync() {
 	r.synced, r.unsync = time.Now(), false
 	if err := r.s.file.Sync(); err != nil {
 		r.fail(err)
+		return
 	}
+	r.look()
+}
+
+// look ends a recording that nobody could ever read: whoever removes the folder
+// takes the tape's name away while writing to it goes on without an error.
+func (r *recorder) look() {
+	at, err := os.Stat(filepath.Join(r.s.dir, tapeName))
+	mine, e := r.s.file.Stat()
+	if e != nil || err == nil && os.SameFile(at, mine) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	r.removed = true
+	r.halt(tape.Error, "its tape was removed",
+		fmt.Sprintf("the tape of the session %s was removed: recording has stopped, the run goes on; start again to record", r.s.dir))
 }
 
 // fail ends recording after an error of the disk. What was written before
@@ -216,6 +244,9 @@ func (r *recorder) finish() {
 		r.drain(r.tape.Seq())
 	}
 	r.write()
+	if r.stopped == "" {
+		r.look()
+	}
 	r.sub.Close()
 }
 
@@ -248,7 +279,11 @@ func (s *Session) end() error {
 	c.At = time.Now()
 	c.Records, c.Bytes = s.Records(), s.Bytes()
 	c.Duration, c.LeftOut, c.Stopped = s.rec.lastAt, s.rec.leftOut, s.rec.stopped
-	return errors.Join(err, s.manifest.write(s.dir))
+	e := s.manifest.write(s.dir)
+	if s.rec.removed && errors.Is(e, fs.ErrNotExist) {
+		e = nil // with the whole folder
+	}
+	return errors.Join(err, e)
 }
 
 // sizeOf prints bytes in the largest unit that divides them or fits them.

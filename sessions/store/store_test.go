@@ -254,7 +254,16 @@ func messages(recs []tape.Record) (out []string) {
 
 // The size cap ends recording with one notice; the run goes on and what is
 // there can be read.
+//
+// The cap is used, also where all comes at once and one frame of it were larger
+// than the cap.
 func TestSizeCap(t *testing.T) {
+	for _, pause := range []time.Duration{time.Second, 0} {
+		t.Run(pause.String(), func(t *testing.T) { sizeCap(t, pause) })
+	}
+}
+
+func sizeCap(t *testing.T, pause time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 100_000
 		s := newSession(t, Options{MaxBytes: limit})
@@ -267,7 +276,7 @@ func TestSizeCap(t *testing.T) {
 		}
 		for range 40 {
 			tp.Append(recs...)
-			time.Sleep(time.Second)
+			time.Sleep(pause)
 		}
 		synctest.Wait()
 		if err := s.Close("done"); err != nil {
@@ -278,7 +287,7 @@ func TestSizeCap(t *testing.T) {
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("messages %q, want %q", got, want)
 		}
-		if n := s.Bytes(); n > limit || n < limit/2 {
+		if n := s.Bytes(); n > limit || n < limit*9/10 {
 			t.Errorf("%d bytes on disk, the cap is %d", n, limit)
 		}
 		o := open(t, s.Path())
@@ -289,6 +298,57 @@ func TestSizeCap(t *testing.T) {
 			t.Errorf("report: %s; stopped: %s", &o.Report, s.Stopped())
 		}
 	})
+}
+
+// Whoever removes the tape, or its folder, is told that nothing more is
+// recorded: at once, or when the session is closed.
+func TestRemovedTape(t *testing.T) {
+	for name, tc := range map[string]struct {
+		remove func(dir string) error
+		atEnd  bool
+	}{
+		"tape":                   {remove: func(dir string) error { return os.Remove(filepath.Join(dir, tapeName)) }},
+		"folder":                 {remove: os.RemoveAll},
+		"folder, before the end": {remove: os.RemoveAll, atEnd: true},
+		"another in its place": {remove: func(dir string) error {
+			return writeFile(filepath.Join(dir, tapeName), []byte("mine"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSession(t, Options{})
+				tp := tape.New()
+				watch := tp.Subscribe()
+				s.Record(tp)
+				recs := realTape(t, 10)
+				tp.Append(recs...)
+				time.Sleep(2 * syncEvery)
+				synctest.Wait()
+				if s.Stopped() != "" {
+					t.Errorf("stopped by itself: %s", s.Stopped())
+				}
+				if err := tc.remove(s.Path()); err != nil {
+					t.Error(err)
+				}
+				if !tc.atEnd {
+					tp.Append(recs...)
+					time.Sleep(2 * syncEvery)
+					synctest.Wait()
+					if s.Stopped() != "its tape was removed" {
+						t.Errorf("stopped: %q", s.Stopped())
+					}
+				}
+				if err := s.Close("done"); err != nil {
+					t.Error(err)
+				}
+				got := messages(watch.Next(nil, 0))
+				want := "error: the tape of the session " + s.Path() + " was removed: recording has stopped, the run goes on; start again to record"
+				if len(got) != 1 || got[0] != want {
+					t.Errorf("messages %q, want %q", got, want)
+				}
+			})
+		})
+	}
 }
 
 // A full disk ends recording with one message that names the folder and the
@@ -561,7 +621,7 @@ func TestManifestFields(t *testing.T) {
 	}
 	for _, k := range []string{
 		"format", "tape_format", "program", "started_at", "models", "router", "params", "seed", "policy",
-		"clock", "profile", "concurrency", "workload", "sampling", "machine",
+		"clock", "profile", "concurrency", "seats", "kv_tokens", "workload", "sampling", "machine",
 	} {
 		if _, ok := m[k]; !ok {
 			t.Errorf("the manifest has no %q", k)

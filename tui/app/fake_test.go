@@ -146,8 +146,8 @@ func (f *fakeRuntime) SetB(p event.Peer, b int) error {
 
 func (f *fakeRuntime) Edit() (string, error) { return filepath.Join(f.dir, "r2r.lua"), nil }
 
-func (f *fakeRuntime) Explain(core event.Peer, pos int, row event.RowResult) string {
-	return fmt.Sprintf("r2r.lua:7  return to(%q), %s", "large", row.Action)
+func (f *fakeRuntime) Explain(d Decided) string {
+	return fmt.Sprintf("r2r.lua:7  return to(%q), %s", "large", d.Row.Action)
 }
 
 func (f *fakeRuntime) Export(format string) (string, error) {

@@ -14,6 +14,7 @@ type (
 	ModelInfo = board.ModelInfo
 	Status    = board.Status
 	KnobState = board.KnobState
+	Decided   = board.Decided
 )
 
 // Runtime is all that the screens know of what runs behind them. Every call
@@ -37,10 +38,9 @@ type Runtime interface {
 	// Edit returns the path of the live router's file for an editor. An
 	// embedded router is copied into the routers folder first.
 	Edit() (path string, err error)
-	// Explain says which line of the router decided the row that core wrote
-	// for position pos, e.g. `r2r.lua:7  return to("large"), DROP`; "" if it
-	// cannot be told.
-	Explain(core event.Peer, pos int, row event.RowResult) string
+	// Explain says which line of the router decided a row, e.g.
+	// `r2r.lua:7  return to("large"), DROP`, or why that cannot be told.
+	Explain(d Decided) string
 	// Export writes the session so far as jsonl or perfetto and returns the
 	// path.
 	Export(format string) (path string, err error)

@@ -354,7 +354,7 @@ func TestHostileText(t *testing.T) {
 			c.Note(0, event.NoteFault, e)
 			c.Host(&tape.Knob{Knob: e, Old: 1, New: 2})
 			m.Add(c.Until(c.Now() + 2e9))
-			m.Explain = func(event.Peer, int, event.RowResult) string { return e }
+			m.Explain = func(Decided) string { return e }
 			for _, size := range [][2]int{{60, 16}, {80, 24}, {120, 36}, {161, 51}} {
 				m.Leave()
 				check(t, Text(m, size[0], size[1], c.Now(), false), size[0], size[1])

@@ -106,12 +106,15 @@ func (in *inspector) because(m *Model, t *token) []string {
 		return in.why
 	}
 	in.explained, in.why = key, nil
-	pos := in.req.prompt + in.cur
 	for _, d := range append(append([]decision(nil), t.drops...), t.by) {
 		if d.row == nil {
 			continue
 		}
-		if s := m.Explain(d.core, pos, *d.row); s != "" {
+		s := m.Explain(Decided{
+			Core: d.core, Pos: d.pos, PromptLen: in.req.prompt, Prefill: d.prefill,
+			State: d.state, Fields: d.fields, Knobs: d.knobs, Row: *d.row,
+		})
+		if s != "" {
 			in.why = append(in.why, m.role(d.core)+": "+s)
 		}
 	}

@@ -1,6 +1,8 @@
 package board
 
 import (
+	"maps"
+
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
 )
@@ -55,14 +57,24 @@ func (m *Model) event(p event.Peer, ev *event.Event, at int64) {
 			return
 		}
 		if r := m.reqs[ev.Peer.ID]; r != nil && r.state != finished {
-			r.enter(ready, p, at)
-			r.away = awayFrom(r.away, p, at)
+			m.peerIn(r, p, ev.Peer, at)
 		}
 	case event.SetPolicy:
 		if p == event.Front && ev.Policy != nil {
 			m.notePolicy(ev.Policy, at)
 		}
 	}
+}
+
+// peerIn takes a message with the pen; a stale one changes nothing, as in the
+// core.
+func (m *Model) peerIn(r *request, p event.Peer, msg *event.PeerReq, at int64) {
+	if msg.Hop > 0 && msg.Hop <= r.hop {
+		return
+	}
+	r.hop, r.router, r.fields = msg.Hop, msg.State, msg.Fields
+	r.enter(ready, p, at)
+	r.away = awayFrom(r.away, p, at)
 }
 
 // awayFrom keeps the time at which a request left home.
@@ -117,12 +129,15 @@ func (m *Model) stepDone(p event.Peer, s *event.StepResult, at int64) {
 			continue
 		}
 		r.settle()
-		r.last = decision{core: p, row: row, batch: b}
+		r.last = decision{core: p, row: row, batch: b, pos: r.prompt + r.len(), state: r.router, fields: r.fields, knobs: m.knobs}
+		r.router = row.State
 		if row.Action == event.Drop {
 			r.last.shown = m.shown(row.Output.Token)
 		}
 		if i < len(c.sampled) && c.rows[c.sampled[i]].Req == row.Req {
-			r.last.waited = c.rows[c.sampled[i]].WaitedNs
+			in := &c.rows[c.sampled[i]]
+			r.last.waited, r.last.prefill = in.WaitedNs, in.Prefill
+			r.last.pos = in.Start + len(in.Tokens)
 		}
 	}
 	c.running, c.rows, c.sampled = nil, nil, c.sampled[:0]
@@ -250,11 +265,25 @@ func (m *Model) host(h tape.Host, at int64) {
 		m.result(h, at)
 	case *tape.Telemetry:
 		m.machine = h
+	case *tape.Knob:
+		m.knob(h)
+		m.noteHost(h, at)
 	case *tape.Closed:
 		m.note(eventLine{at: at, level: tape.Info, text: "session closed: " + h.Reason})
 	default:
 		m.noteHost(h, at)
 	}
+}
+
+// knob keeps the values that knobs have. Decisions share the maps, so a move
+// makes new ones.
+func (m *Model) knob(h *tape.Knob) {
+	all, own := Knobs{}, map[string]float64{}
+	maps.Copy(all, m.knobs)
+	maps.Copy(own, all[h.Router])
+	own[h.Knob] = h.New
+	all[h.Router] = own
+	m.knobs = all
 }
 
 func (m *Model) result(h *tape.Result, at int64) {

@@ -37,11 +37,12 @@ type Model struct {
 	begin   int64      // time of the first record that was seen
 	faulty  *eventLine // why the router file on disk is not the one that is live
 	policy  string     // newest words about the thresholds
+	knobs   Knobs      // as they stand
 
 	UI UI
-	// Explain says which line of the router decided a row; may be nil. It
-	// answers at once.
-	Explain func(core event.Peer, pos int, row event.RowResult) string
+	// Explain says which line of the router decided a row, or why that cannot be
+	// told; may be nil. It answers at once.
+	Explain func(d Decided) string
 
 	figs figures
 	line *frame.Line // scratch of drawing

@@ -42,6 +42,23 @@ type Status struct {
 	Editable    string   // path of the router file that Edit opens, "" before the first edit of an embedded one
 }
 
+// Decided is a row that a router has decided: what it was asked about, and the
+// answer.
+type Decided struct {
+	Core      event.Peer
+	Pos       int // position of the candidate
+	PromptLen int
+	Prefill   bool
+	State     []byte // r.state before the decision, nil before the first
+	Fields    []byte // what send gave for the hand-off that brought the request here
+	Knobs     Knobs  // as they stood
+	Row       event.RowResult
+}
+
+// Knobs are values by router file and knob. They are never changed, only
+// replaced.
+type Knobs map[string]map[string]float64
+
 // KnobState is one knob of the live router.
 type KnobState struct {
 	Name, Help               string

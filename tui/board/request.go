@@ -31,11 +31,16 @@ type batch struct {
 
 // decision is one sampled row: what a model said and what the router decided.
 type decision struct {
-	core   event.Peer
-	row    *event.RowResult
-	batch  *batch
-	waited int64
-	shown  string // text of the candidate, cleaned
+	core    event.Peer
+	row     *event.RowResult
+	batch   *batch
+	waited  int64
+	shown   string // text of the candidate, cleaned
+	pos     int    // of the candidate
+	prefill bool
+	state   []byte // r.state and the fields of the hand-off that the router saw
+	fields  []byte
+	knobs   Knobs
 }
 
 // token is one committed token of a request.
@@ -70,6 +75,10 @@ type request struct {
 	gone     int // tokens before tokens[0] that are not kept any more
 	byRole   []int
 	switches int
+
+	hop    uint32 // of the newest message that was taken
+	router []byte // r.state as it travels with the request
+	fields []byte // of the newest message
 
 	last  decision   // newest row, until it is committed or dropped
 	drops []decision // for the next position

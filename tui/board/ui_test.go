@@ -99,8 +99,8 @@ func TestInspectorDoesNotJump(t *testing.T) {
 
 func TestInspectorTells(t *testing.T) {
 	m, c := session(synth.Paper(), theme.New(theme.Options{}))
-	m.Explain = func(core event.Peer, pos int, row event.RowResult) string {
-		return fmt.Sprintf("r2r.lua:%d  at %d %s", 7+core, pos, row.Action)
+	m.Explain = func(d Decided) string {
+		return fmt.Sprintf("r2r.lua:%d  at %d %s", 7+d.Core, d.Pos, d.Row.Action)
 	}
 	r := m.done[len(m.done)-1]
 	if !m.Inspect(r.id) {

@@ -1,10 +1,8 @@
 package theme
 
 import (
-	"image/color"
-
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/x/ansi"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/tui/frame"
@@ -34,7 +32,8 @@ type Theme struct {
 	Prediction                       frame.Style
 	Idle                             frame.Style
 	Big                              frame.Style
-	DropMark                         string // around dropped candidates where striking through may not show
+	Dialog                           lipgloss.Style // box of what is laid over the screen
+	DropMark                         string         // around dropped candidates where striking through may not show
 
 	roles  [3]frame.Style    // small, middle, large: names, bars, charts
 	tokens [3]frame.Style    // the same for tokens: with the mark
@@ -50,50 +49,55 @@ func New(o Options) *Theme {
 	if o.Palette == "" {
 		o.Palette = Default
 	}
-	t := &Theme{G: frame.Unicode(), Opts: o}
+	t := &Theme{G: frame.Unicode(), Opts: o, Dialog: lipgloss.NewStyle().Border(lipgloss.RoundedBorder()).Padding(0, 1)}
 	if o.ASCII {
 		t.G = frame.ASCII()
+		t.Dialog = t.Dialog.Border(lipgloss.ASCIIBorder())
 	}
 	if o.Profile == colorprofile.NoTTY {
 		t.Plain, t.DropMark = true, "x"
 		return t
 	}
 	t.Color = o.Profile > colorprofile.Ascii
-	c := pick(o.Palette, o.Light)
-	s := styler{o.Profile}
+	c, s := o.Palette.colours(), newStyler(&o)
 
-	t.Strong = s.style(&c.title)
+	t.Strong = sgr(s.fg(c.title))
 	if !t.Color {
-		t.Strong = s.style(nil, attrBold)
+		t.Strong = sgr(lipgloss.NewStyle().Bold(true))
 	}
-	t.Dim = s.style(&c.dim)
-	t.Title = s.style(&c.title, attrBold)
-	t.Border = s.style(&c.grey)
-	t.Key = s.style(&c.title, attrBold)
-	t.KeyOff = s.style(&c.grey, attrStrike)
-	t.Selected = s.inverse(&c.title, &c.paper)
-	t.Focus = s.style(&c.title, attrBold)
-	t.Pending = s.style(&c.pending)
-	t.Dropped = s.style(&c.grey, attrStrike)
+	t.Dim = sgr(s.fg(c.dim))
+	t.Title = sgr(s.fg(c.title).Bold(true))
+	t.Border = sgr(s.fg(c.grey))
+	t.Key = sgr(s.fg(c.title).Bold(true))
+	t.KeyOff = sgr(s.fg(c.grey).Strikethrough(true))
+	t.Selected = sgr(s.inverse(c.title, c.paper))
+	t.Focus = sgr(s.fg(c.title).Bold(true))
+	t.Pending = sgr(s.fg(c.pending))
+	t.Dropped = sgr(s.fg(c.grey).Strikethrough(true))
 	if o.ASCII || !t.Color {
 		t.DropMark = "x"
 	}
-	t.Good = s.style(&c.good)
-	t.Warn = s.style(&c.warn, attrBold)
-	t.Bad = s.style(&c.bad, attrBold)
-	t.Prediction = s.style(&c.dim)
-	t.Idle = s.style(&c.grey)
-	t.Big = s.style(&c.title, attrBold)
+	t.Good = sgr(s.fg(c.good))
+	t.Warn = sgr(s.fg(c.warn).Bold(true))
+	t.Bad = sgr(s.fg(c.bad).Bold(true))
+	t.Prediction = sgr(s.fg(c.dim))
+	t.Idle = sgr(s.fg(c.grey))
+	t.Big = sgr(s.fg(c.title).Bold(true))
+	t.Dialog = t.Dialog.BorderForeground(s.color(c.title))
 
-	roles := [3]*entry{&c.small, &c.middle, &c.large}
-	marks := [3][]int{nil, {attrBold}, {attrUnderline}}
-	for i, e := range roles {
-		t.roles[i] = s.style(e)
-		t.tokens[i] = s.style(e, marks[i]...)
-		t.cursor[i] = s.inverse(e, &c.paper, marks[i]...)
+	roles := [3]hue{c.small, c.middle, c.large}
+	marks := [3]func(lipgloss.Style) lipgloss.Style{
+		func(st lipgloss.Style) lipgloss.Style { return st },
+		func(st lipgloss.Style) lipgloss.Style { return st.Bold(true) },
+		func(st lipgloss.Style) lipgloss.Style { return st.Underline(true) },
+	}
+	for i, h := range roles {
+		t.roles[i] = sgr(s.fg(h))
+		t.tokens[i] = sgr(marks[i](s.fg(h)))
+		t.cursor[i] = sgr(marks[i](s.inverse(h, c.paper)))
 		for j, behind := range roles {
-			if t.Color && e.basicOn(s.profile) && behind.basicOn(s.profile) {
-				t.over[i][j] = s.over(e, behind)
+			if st, ok := s.over(h, behind); ok {
+				t.over[i][j] = sgr(st)
 			}
 		}
 	}
@@ -153,73 +157,4 @@ func (t *Theme) Solid(p event.Peer, n int) string {
 		return t.G.Mid
 	}
 	return t.G.Light
-}
-
-const (
-	attrBold = iota
-	attrUnderline
-	attrReverse
-	attrStrike
-)
-
-type styler struct{ profile colorprofile.Profile }
-
-// convert gives the colour that the terminal can show, nil for its own.
-func (s styler) convert(e *entry) color.Color {
-	switch {
-	case e == nil || s.profile <= colorprofile.Ascii:
-		return nil
-	case s.profile == colorprofile.ANSI:
-		return e.basic()
-	default:
-		return s.profile.Convert(e.color())
-	}
-}
-
-// basicOn reports whether e has a colour of its own under profile p.
-func (e *entry) basicOn(p colorprofile.Profile) bool {
-	return p != colorprofile.ANSI || e.ansi >= 0
-}
-
-func (s styler) style(e *entry, attrs ...int) frame.Style {
-	var st ansi.Style
-	if c := s.convert(e); c != nil {
-		st = st.ForegroundColor(c)
-	}
-	return s.with(st, attrs...)
-}
-
-// with adds attributes to a style.
-func (s styler) with(st ansi.Style, attrs ...int) frame.Style {
-	for _, a := range attrs {
-		switch a {
-		case attrBold:
-			st = st.Bold()
-		case attrUnderline:
-			st = st.Underline(true)
-		case attrReverse:
-			st = st.Reverse(true)
-		case attrStrike:
-			st = st.Strikethrough(true)
-		}
-	}
-	if len(st) == 0 {
-		return ""
-	}
-	return frame.Style(st.String())
-}
-
-// inverse is e as the background, with paper on it; where colours cannot say
-// that, the terminal's reverse.
-func (s styler) inverse(e, paper *entry, attrs ...int) frame.Style {
-	if s.profile <= colorprofile.ANSI {
-		return s.style(e, append([]int{attrReverse}, attrs...)...)
-	}
-	st := ansi.Style{}.ForegroundColor(s.convert(paper)).BackgroundColor(s.convert(e))
-	return s.with(st, attrs...)
-}
-
-func (s styler) over(front, behind *entry) frame.Style {
-	var st ansi.Style
-	return frame.Style(st.ForegroundColor(s.convert(front)).BackgroundColor(s.convert(behind)).String())
 }

@@ -3,6 +3,7 @@ package theme
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,11 +36,30 @@ func contrast(a, b uint32) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-func named(c colours) map[string]entry {
-	return map[string]entry{
+// shades of a palette on one background, as numbers.
+func shades(p Palette, light bool) map[string]shade {
+	c := p.colours()
+	out := map[string]shade{}
+	for name, h := range map[string]hue{
 		"small": c.small, "middle": c.middle, "large": c.large, "pending": c.pending, "dim": c.dim,
-		"grey": c.grey, "good": c.good, "warn": c.warn, "bad": c.bad, "title": c.title,
+		"grey": c.grey, "good": c.good, "warn": c.warn, "bad": c.bad, "title": c.title, "paper": c.paper,
+	} {
+		e := h.dark
+		if light {
+			e = h.light
+		}
+		rgb, err := strconv.ParseUint(strings.TrimPrefix(e.hex, "#"), 16, 32)
+		if err != nil {
+			panic(err)
+		}
+		out[name] = shade{uint32(rgb), e.ansi}
 	}
+	return out
+}
+
+type shade struct {
+	rgb  uint32
+	ansi int8
 }
 
 // xterm16 are the 16 colours as xterm and VGA show them.
@@ -56,13 +76,17 @@ func TestContrast(t *testing.T) {
 			if light {
 				grounds = []uint32{0xffffff, 0xf6f8fa, 0xfaf4ed}
 			}
-			for name, e := range named(pick(p, light)) {
+			all := shades(p, light)
+			for name, e := range all {
+				if name == "paper" {
+					continue
+				}
 				for _, g := range grounds {
 					if c := contrast(e.rgb, g); c < 4.5 {
 						t.Errorf("%s %s on %06x: %.2f:1", p, name, g, c)
 					}
 				}
-				if c := contrast(e.rgb, pick(p, light).paper.rgb); c < 4.5 {
+				if c := contrast(e.rgb, all["paper"].rgb); c < 4.5 {
 					t.Errorf("%s %s under the cursor: %.2f:1", p, name, c)
 				}
 				ground := uint32(0)
@@ -120,8 +144,8 @@ func TestRolesApart(t *testing.T) {
 			if p == Deuteranopia {
 				see = deutan
 			}
-			c := pick(p, light)
-			for _, pair := range [][2]entry{{c.small, c.large}, {c.small, c.middle}, {c.middle, c.large}, {c.large, c.pending}} {
+			c := shades(p, light)
+			for _, pair := range [][2]shade{{c["small"], c["large"]}, {c["small"], c["middle"]}, {c["middle"], c["large"]}, {c["large"], c["pending"]}} {
 				if d := apart(pair[0].rgb, pair[1].rgb, see); d < 20 {
 					t.Errorf("%s light=%v: %06x and %06x are %.1f apart", p, light, pair[0].rgb, pair[1].rgb, d)
 				}

@@ -187,7 +187,7 @@ func (c *Cluster) start(p event.Peer, guard bool) {
 		b.Rule = event.RuleGuard
 	}
 	for i, r := range k.ready {
-		b.Rows = append(b.Rows, event.Row{Req: r.id, Start: r.prompt + r.pos, Tokens: []event.Token{1}, Sample: true, Prefill: !r.held[p], WaitedNs: c.now - k.since[i], PromptLen: r.prompt})
+		b.Rows = append(b.Rows, event.Row{Req: r.id, Start: r.prompt + r.pos - 1, Tokens: []event.Token{1}, Sample: true, Prefill: !r.held[p], WaitedNs: c.now - k.since[i], PromptLen: r.prompt})
 		r.held[p] = true
 	}
 	k.running, k.ready, k.since = k.ready, nil, nil

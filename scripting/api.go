@@ -169,11 +169,15 @@ func (vm *VM) luaParam(l *lua.LState) int {
 	for k, v := opts.Next(lua.LNil); k != lua.LNil; k, v = opts.Next(k) {
 		key := k.String()
 		if key == "help" {
-			d.Help = cut(v.String(), 200)
+			text, ok := v.(lua.LString)
+			if !ok {
+				l.RaiseError("param: help of %q is %s; it must be a text", d.Name, showValue(v))
+			}
+			d.Help = cut(oneLine(string(text)), 200)
 			continue
 		}
 		n, isNumber := v.(lua.LNumber)
-		f := float64(n)
+		f := float64(n) + 0 // no -0
 		if slices.Contains(paramKeys, key) && (!isNumber || math.IsNaN(f) || math.IsInf(f, 0)) {
 			l.RaiseError("param: %s of %q is %s; it must be a number", key, d.Name, showValue(v))
 		}
@@ -191,6 +195,8 @@ func (vm *VM) luaParam(l *lua.LState) int {
 	switch {
 	case !hasDefault:
 		l.RaiseError("param: %q has no default", d.Name)
+	case math.IsInf(d.Max-d.Min, 0):
+		l.RaiseError("param: the range %s..%s of %q is too wide", num(d.Min), num(d.Max), d.Name)
 	case d.Min >= d.Max:
 		l.RaiseError("param: %q has min %s and max %s; min must be smaller (0 and 1 unless given)", d.Name, num(d.Min), num(d.Max))
 	case d.Default < d.Min || d.Default > d.Max:

@@ -17,11 +17,35 @@ const (
 	auditAfter          = 8 << 20 // bytes that may have been allocated since the last audit, at least
 )
 
+// What a table takes beside its values. A hash part begins with room for 32 keys
+// or for few, which cannot be told from outside: this lies between.
+const (
+	tableSize = 128
+	hashSize  = 1400
+	keySize   = 112
+)
+
 // audit measures the router's variables when it is time. A router that holds
 // too much starts afresh, and the call's fault says so.
 func (vm *VM) audit(fault *string) {
-	if vm.meter.used*bytesPerInstruction < max(auditAfter, 2*vm.held) || vm.dead != nil {
+	if vm.dead != nil || !vm.overfull() {
 		return
+	}
+	p := vm.p
+	*fault = (&Error{File: p.File, Msg: fmt.Sprintf(
+		"the router's variables hold %d MiB, more than %d; they start afresh", vm.held>>20, MaxHeld>>20,
+	)}).Error()
+	vm.l.Close()
+	if err := vm.load(p, false); err != nil {
+		vm.dead = err
+	}
+}
+
+// overfull says that the router's variables hold too much. It measures them
+// only when enough has been allocated since the last time.
+func (vm *VM) overfull() bool {
+	if vm.meter.used*bytesPerInstruction < max(auditAfter, 2*vm.held) {
+		return false
 	}
 	vm.meter.used = 0
 	a := newAuditor()
@@ -33,17 +57,7 @@ func (vm *VM) audit(fault *string) {
 	}
 	a.walk()
 	vm.held = int64(a.size) // the next audit waits for as much, so audits stay cheap
-	if a.size <= MaxHeld {
-		return
-	}
-	p := vm.p
-	*fault = (&Error{File: p.File, Msg: fmt.Sprintf(
-		"the router's variables hold %d MiB, more than %d; they start afresh", a.size>>20, MaxHeld>>20,
-	)}).Error()
-	vm.l.Close()
-	if err := vm.load(p, false); err != nil {
-		vm.dead = err
-	}
+	return a.size > MaxHeld
 }
 
 // auditor adds up what values reach, each thing once. The sum does not depend
@@ -118,18 +132,19 @@ func (a *auditor) table(t *lua.LTable) {
 	if m, ok := t.Metatable.(*lua.LTable); ok {
 		a.value(m)
 	}
-	live := 0
 	t.ForEach(func(k, v lua.LValue) {
 		if n, ok := k.(lua.LNumber); !ok || !inArray(n) {
-			live++
 			a.value(k)
 		}
 		a.value(v)
 	})
-	if ghosts := keyCount(t) - live; ghosts > live+64 {
+	if n := deleted(t); n > keyCount(t)/2+32 {
 		compact(t)
 	}
-	a.size += 128 + arrayLen(t)*valueSize + keyCount(t)*112
+	a.size += tableSize + field(t, fieldArray).Cap()*valueSize
+	if n := keyCount(t); n > 0 {
+		a.size += hashSize + n*keySize
+	}
 }
 
 // compact rebuilds a table without the keys that were deleted; the order of

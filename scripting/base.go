@@ -33,6 +33,25 @@ var baseLib = lib{
 func charge(l *lua.LState, n int) { l.Context().(*meter).charge(l, n) }
 func alloc(l *lua.LState, n int)  { l.Context().(*meter).alloc(l, n) }
 
+// checkNumber is argument n as a number; a numeral counts as one.
+func checkNumber(l *lua.LState, n int) float64 {
+	x, ok := numeral(l.Get(n))
+	if !ok {
+		l.TypeError(n, lua.LTNumber)
+	}
+	return x
+}
+
+// checkInt is argument n as a whole number, def when it is absent.
+func checkInt(l *lua.LState, n int) int { return clampInt(checkNumber(l, n)) }
+
+func optInt(l *lua.LState, n, def int) int {
+	if l.Get(n) == lua.LNil {
+		return def
+	}
+	return checkInt(l, n)
+}
+
 // pushText pushes a string that was made, and pays for it.
 func pushText(l *lua.LState, s string) int {
 	l.Context().(*meter).text(l, len(s))
@@ -48,7 +67,7 @@ func baseAssert(l *lua.LState) int {
 }
 
 func baseError(l *lua.LState) int {
-	l.Error(l.CheckAny(1), l.OptInt(2, 1))
+	l.Error(l.CheckAny(1), optInt(l, 2, 1))
 	return 0
 }
 
@@ -72,13 +91,10 @@ func baseNext(l *lua.LState) int {
 	t := l.CheckTable(1)
 	from := l.Get(2)
 	key, value := t.Next(from)
+	charge(l, skipped(t, from, key)/costLook)
 	if key == lua.LNil {
 		l.Push(lua.LNil)
 		return 1
-	}
-	if i, ok := key.(lua.LNumber); ok { // holes were skipped
-		j, _ := from.(lua.LNumber)
-		charge(l, clampInt(float64(i-j))/costPiece)
 	}
 	l.Push(key)
 	l.Push(value)
@@ -102,7 +118,7 @@ func baseIpairs(l *lua.LState) int {
 }
 
 func ipairsStep(l *lua.LState) int {
-	i := l.CheckInt(2) + 1
+	i := checkInt(l, 2) + 1
 	v := l.CheckTable(1).RawGetInt(i)
 	if v == lua.LNil {
 		return 0
@@ -122,43 +138,56 @@ func basePCall(l *lua.LState) int {
 	return l.GetTop()
 }
 
+// baseXPCall calls the handler after the failed call, not inside it: without
+// the debug library a router cannot tell, and so the handler, too, sees no
+// message but a cleaned one.
 func baseXPCall(l *lua.LState) int {
 	fn, handler := l.CheckFunction(1), l.CheckFunction(2)
 	l.SetTop(0)
 	l.Push(fn)
-	if err := l.PCall(0, lua.MultRet, handler); err != nil {
+	err := l.PCall(0, lua.MultRet, nil)
+	if err == nil {
+		l.Insert(lua.LTrue, 1)
+		return l.GetTop()
+	}
+	failed(l, err)
+	l.Insert(handler, 2)
+	if err := l.PCall(1, lua.MultRet, nil); err != nil {
 		return failed(l, err)
 	}
-	l.Insert(lua.LTrue, 1)
 	return l.GetTop()
 }
 
+// failed leaves false and the error of a protected call.
 func failed(l *lua.LState, err error) int {
-	charge(l, costFailure)
 	l.SetTop(0)
 	l.Push(lua.LFalse)
+	var v lua.LValue = lua.LString(err.Error())
 	var e *lua.ApiError
-	if errors.As(err, &e) && e.Object.Type() != lua.LTString {
-		l.Push(e.Object)
-		return 2
+	if errors.As(err, &e) {
+		v = e.Object
 	}
-	msg := err.Error()
-	if e != nil {
-		msg = e.Object.String() // without the traceback
+	if s, ok := v.(lua.LString); ok {
+		v = lua.LString(withoutAddresses(cut(string(s), MaxString)))
+		charge(l, len(s)/costLook)
 	}
-	l.Push(lua.LString(withoutAddresses(cut(msg, MaxString))))
+	charge(l, costFailure)
+	l.Push(v)
 	return 2
 }
 
 func basePrint(l *lua.LState) int {
+	m := l.Context().(*meter)
+	if m.print == nil {
+		return 0
+	}
+	charge(l, costFailure)
 	parts := make([]string, l.GetTop())
 	for i := range parts {
 		parts[i] = toText(l, l.Get(i+1))
+		charge(l, len(parts[i])/costLook)
 	}
-	if m := l.Context().(*meter); m.print != nil {
-		charge(l, costFailure)
-		m.print(oneLine(strings.Join(parts, " ")))
-	}
+	m.print(oneLine(strings.Join(parts, " ")))
 	return 0
 }
 
@@ -185,7 +214,7 @@ func baseSelect(l *lua.LState) int {
 		l.Push(lua.LNumber(l.GetTop() - 1))
 		return 1
 	}
-	i, n := l.CheckInt(1), l.GetTop()
+	i, n := checkInt(l, 1), l.GetTop()
 	if i < 0 {
 		i += n
 	}
@@ -197,37 +226,50 @@ func baseSelect(l *lua.LState) int {
 
 func baseToNumber(l *lua.LState) int {
 	v := l.CheckAny(1)
-	base := l.OptInt(2, 10)
-	if n, ok := v.(lua.LNumber); ok && base == 10 {
-		l.Push(n)
-		return 1
+	n, ok := numeral(v)
+	if base := optInt(l, 2, 10); base != 10 {
+		n, ok = digits(lua.LVAsString(v), base)
 	}
-	if n, ok := toNumber(v.String(), base); ok && v.Type() == lua.LTString {
-		l.Push(n)
+	if ok {
+		l.Push(lua.LNumber(n))
 	} else {
 		l.Push(lua.LNil)
 	}
 	return 1
 }
 
-func toNumber(s string, base int) (lua.LNumber, bool) {
-	s = strings.TrimSpace(s)
-	if base != 10 {
-		if base < 2 || base > 36 {
+// maxNumeral is the length of the longest text that is read as a number.
+const maxNumeral = 64
+
+// numeral reads a number, or a text that is one.
+func numeral(v lua.LValue) (float64, bool) {
+	switch v := v.(type) {
+	case lua.LNumber:
+		return float64(v), true
+	case lua.LString:
+		if len(v) > maxNumeral {
 			return 0, false
 		}
-		n, err := strconv.ParseInt(s, base, 64)
-		return lua.LNumber(n), err == nil
+		s := strings.ToLower(strings.TrimSpace(string(v)))
+		if h, ok := strings.CutPrefix(s, "0x"); ok {
+			return digits(h, 16)
+		}
+		if strings.Trim(s, "+-.e0123456789") != "" {
+			return 0, false // ParseFloat knows more than Lua
+		}
+		n, err := strconv.ParseFloat(s, 64)
+		return n, err == nil || errors.Is(err, strconv.ErrRange)
 	}
-	if h, ok := strings.CutPrefix(strings.ToLower(s), "0x"); ok {
-		n, err := strconv.ParseUint(h, 16, 64)
-		return lua.LNumber(n), err == nil
+	return 0, false
+}
+
+// digits reads a whole number in another base than ten.
+func digits(s string, base int) (float64, bool) {
+	if len(s) > maxNumeral || base < 2 || base > 36 {
+		return 0, false
 	}
-	if strings.ContainsAny(s, "_xXiIpP") || strings.EqualFold(s, "nan") {
-		return 0, false // ParseFloat knows more than Lua
-	}
-	n, err := strconv.ParseFloat(s, 64)
-	return lua.LNumber(n), err == nil
+	n, err := strconv.ParseInt(strings.TrimSpace(s), base, 64)
+	return float64(n), err == nil
 }
 
 func baseToString(l *lua.LState) int { return pushText(l, toText(l, l.CheckAny(1))) }
@@ -265,11 +307,11 @@ func baseType(l *lua.LState) int {
 
 func baseUnpack(l *lua.LState) int {
 	t := l.CheckTable(1)
-	i, j := clampInt(float64(l.OptNumber(2, 1))), 0
+	i, j := optInt(l, 2, 1), 0
 	if l.Get(3) == lua.LNil {
-		j = t.Len()
+		j = length(l, t)
 	} else {
-		j = clampInt(float64(l.CheckNumber(3)))
+		j = checkInt(l, 3)
 	}
 	n := j - i + 1
 	if n <= 0 {

@@ -109,9 +109,9 @@ func TestDataIsRefused(t *testing.T) {
 		"r.state.s = string.rep('x', 5000)":                          "r.state takes more than 4096 bytes",
 		"for i = 1, 3000 do r.state[i] = i end":                      "r.state takes more than 4096 bytes",
 		"for i = 1, 9 do r.state[i] = {}\nr.state[i][16000] = 1 end": "use strings as keys",
-		"r.state = 5":                                                "r.state cannot be 5; it is a table",
-		"r.state = 'x'":                                              `r.state cannot be "x"; it is a table`,
-		"r.state = STAY":                                             "r.state cannot be STAY; it is a table",
+		"r.state = 5":    "r.state cannot be 5; it is a table",
+		"r.state = 'x'":  `r.state cannot be "x"; it is a table`,
+		"r.state = STAY": "r.state cannot be STAY; it is a table",
 	} {
 		if got := faultOf(t, Env{}, body+"\nreturn STAY"); !strings.Contains(got, want) {
 			t.Errorf("%s\n got %s\nwant %s", body, got, want)

@@ -28,7 +28,7 @@ func sandboxed(t interface{ Fatalf(string, ...any) }, code string) string {
 		t.Fatalf("%v\n%s", err, code)
 	}
 	w := newWalker("r.lua")
-	w.push()
+	w.push(1)
 	chunk = bindGuards(w.stmts(chunk))
 	vm.p = &Program{File: "r.lua", assigned: w.assigned}
 	proto, err := compileChunk("r.lua", chunk)
@@ -36,11 +36,7 @@ func sandboxed(t interface{ Fatalf(string, ...any) }, code string) string {
 		t.Fatalf("%v\n%s", err, code)
 	}
 	vm.meter.begin(MaxInstructions)
-	vm.l.Push(vm.l.NewFunctionFromProto(proto))
-	for _, g := range []lua.LGFunction{guardConcatFn, guardStoreFn, guardPackFn, guardKeyFn} {
-		vm.l.Push(vm.l.NewFunction(g))
-	}
-	if err := vm.l.PCall(len(guardNames), lua.MultRet, nil); err != nil {
+	if err := vm.chunk(proto, lua.MultRet); err != nil {
 		return "error"
 	}
 	return texts(vm.l)

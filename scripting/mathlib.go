@@ -8,23 +8,23 @@ import (
 
 func ofOne(f func(float64) float64) lua.LGFunction {
 	return func(l *lua.LState) int {
-		l.Push(lua.LNumber(f(float64(l.CheckNumber(1)))))
+		l.Push(lua.LNumber(f(checkNumber(l, 1))))
 		return 1
 	}
 }
 
 func ofTwo(f func(x, y float64) float64) lua.LGFunction {
 	return func(l *lua.LState) int {
-		l.Push(lua.LNumber(f(float64(l.CheckNumber(1)), float64(l.CheckNumber(2)))))
+		l.Push(lua.LNumber(f(checkNumber(l, 1), checkNumber(l, 2))))
 		return 1
 	}
 }
 
 func fold(f func(x, y lua.LNumber) lua.LNumber) lua.LGFunction {
 	return func(l *lua.LState) int {
-		x := l.CheckNumber(1)
+		x := lua.LNumber(checkNumber(l, 1))
 		for i := 2; i <= l.GetTop(); i++ {
-			x = f(x, l.CheckNumber(i))
+			x = f(x, lua.LNumber(checkNumber(l, i)))
 		}
 		l.Push(x)
 		return 1
@@ -46,7 +46,7 @@ var mathLib = lib{
 	{"floor", ofOne(math.Floor)},
 	{"fmod", ofTwo(math.Mod)},
 	{"frexp", func(l *lua.LState) int {
-		frac, exp := math.Frexp(float64(l.CheckNumber(1)))
+		frac, exp := math.Frexp(checkNumber(l, 1))
 		l.Push(lua.LNumber(frac))
 		l.Push(lua.LNumber(exp))
 		return 2
@@ -67,7 +67,7 @@ var mathLib = lib{
 		return x
 	})},
 	{"modf", func(l *lua.LState) int {
-		whole, frac := math.Modf(float64(l.CheckNumber(1)))
+		whole, frac := math.Modf(checkNumber(l, 1))
 		l.Push(lua.LNumber(whole))
 		l.Push(lua.LNumber(frac))
 		return 2

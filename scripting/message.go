@@ -108,7 +108,7 @@ func (v *messageView) held(l *lua.LState) int {
 
 // at is token(i) over ids that are numbered from first on; nil outside.
 func (v *messageView) at(l *lua.LState, ids []event.Token, first int) int {
-	i := clampInt(float64(l.CheckNumber(l.GetTop()))) - first
+	i := checkInt(l, l.GetTop()) - first
 	if v.m == nil || i < 0 || i >= len(ids) {
 		l.Push(lua.LNil)
 	} else {

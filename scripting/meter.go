@@ -13,21 +13,22 @@ import (
 // every built-in charges what it does, so the same call stops at the same point
 // on every machine.
 const (
-	MaxInstructions = 100_000   // VM instructions of one call of route, send or receive
-	MaxLoad         = 1_000_000 // VM instructions of a file's top level
-	MaxString       = 16 << 10  // bytes of one string
-	MaxArray        = 16 << 10  // values in the array part of one table
-	MaxCallMemory   = 8 << 20   // bytes that strings, arrays and results may take in one call
-	MaxHeld         = 16 << 20  // bytes that a router's variables may hold between calls
+	MaxInstructions = 100_000  // VM instructions of one call of route, send or receive, or of a file's top level
+	MaxString       = 16 << 10 // bytes of one string
+	MaxArray        = 16 << 10 // values in the array part of one table
+	MaxCallMemory   = 8 << 20  // bytes that strings, arrays and results may take in one call
+	MaxHeld         = 16 << 20 // bytes that a router's variables may hold between calls
 
-	maxValues = 4096 // values that unpack, string.byte and string.char handle at once
+	maxValues = 256 // values that unpack and string.byte give at once
 )
 
-// Costs in instructions. A failing pcall builds a traceback; a built-in that
-// moves bytes or values pays for them by the piece.
+// Costs in instructions. A failing pcall builds a traceback; a built-in pays by
+// the piece for what it moves and what it looks at.
 const (
 	costFailure = 1000 // a traceback
-	costPiece   = 128  // bytes per instruction
+	costFormat  = 16   // a number in decimal, at any precision
+	costPiece   = 128  // bytes moved per instruction
+	costLook    = 8    // values or bytes looked at one by one per instruction
 )
 
 // meter is the context of a VM. gopher-lua asks Done before every instruction;

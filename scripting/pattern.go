@@ -39,6 +39,9 @@ func (m *matcher) step() {
 	}
 }
 
+// look pays for walking over the class pat[p:end]; the next step stops.
+func (m *matcher) look(p, end int) { m.meter.left -= int64(end-p) / costLook }
+
 // match tries the pattern from p on at position s; it returns the end of the
 // match, or -1.
 func (m *matcher) match(s, p int) int {
@@ -74,6 +77,7 @@ func (m *matcher) match(s, p int) int {
 						m.l.RaiseError("missing '[' after %%f in pattern")
 					}
 					var before, after byte
+					m.look(p, end)
 					if s > 0 {
 						before = m.src[s-1]
 					}
@@ -99,6 +103,7 @@ func (m *matcher) match(s, p int) int {
 			}
 		}
 		end := m.classEnd(p)
+		m.look(p, end)
 		var suffix byte
 		if end < len(m.pat) {
 			suffix = m.pat[end]
@@ -260,7 +265,7 @@ func (m *matcher) one(s, p, end int) bool {
 	case '%':
 		return inClass(c, m.pat[p+1])
 	case '[':
-		m.meter.left -= int64(end-p) / costPiece
+		m.look(p, end)
 		return m.inSet(c, p, end-1)
 	}
 	return m.pat[p] == c

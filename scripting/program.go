@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
@@ -61,11 +62,12 @@ func Compile(file, text string) (*Program, error) {
 	if len(text) > MaxText {
 		return fail(0, "the file has %d bytes; a router may have %d", len(text), MaxText)
 	}
-	if strings.TrimSpace(text) == "" {
+	source := strings.TrimPrefix(text, "\ufeff") // the mark that some editors put before UTF-8
+	if strings.TrimSpace(source) == "" {
 		return fail(0, "the file is empty; a router defines function route(r)")
 	}
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	chunk, err := parseText(file, text, len(lines))
+	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
+	chunk, err := parseText(file, source, len(lines))
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +110,9 @@ func parseText(file, text string, lines int) (chunk []ast.Stmt, err error) {
 	if strings.HasPrefix(text, "\x1b") {
 		return nil, &Error{File: file, Msg: "is compiled Lua; a router must be source text"}
 	}
+	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
+		return nil, &Error{File: file, Msg: "is UTF-16; save it as UTF-8"}
+	}
 	chunk, err = parse.Parse(strings.NewReader(text), file)
 	var pe *parse.Error
 	switch {
@@ -140,8 +145,18 @@ func compileChunk(file string, chunk []ast.Stmt) (proto *lua.FunctionProto, err 
 	return proto, err
 }
 
-// oneLine makes a message fit one line of a screen or a record.
-func oneLine(s string) string { return cut(strings.Join(strings.Fields(s), " "), 300) }
+// oneLine makes a message fit one line of a screen or a record: no line breaks,
+// and no control codes that a terminal would obey.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, s)
+	return cut(s, 300)
+}
 
 func cut(s string, n int) string {
 	if len(s) <= n {

@@ -8,20 +8,30 @@ import (
 )
 
 // An instruction count bounds time and memory only if no single instruction can
-// be arbitrarily expensive. Three kinds can: a concatenation doubles a string,
-// a store at a far index fills the array up to it, and a constructor that ends
-// in "..." takes any number of values. The walker turns each into a call of a
-// guard, a Go function that charges the cost first. Guards are locals of the
-// chunk under names that no Lua text can spell, so a router can neither see
-// nor replace them.
+// be arbitrarily expensive. Five kinds can: a concatenation doubles a string, a
+// store at a far index fills the array up to it, a constructor that ends in
+// "..." takes any number of values, # walks over the nil values at an array's
+// end, and < compares strings byte by byte. The walker turns each into a call of
+// a guard, a Go function that charges the cost, where it cannot see that the
+// cost is small. Guards are locals of the chunk under names that no Lua text can
+// spell, so a router can neither see nor replace them.
 const (
 	guardConcat = "(concat)" // (values...) -> string
 	guardStore  = "(store)"  // (table, key, value)
 	guardPack   = "(pack)"   // (table) -> the same table, its length charged
 	guardKey    = "(key)"    // (key) -> the same key of a constructor
+	guardLen    = "(len)"    // (value) -> its length
+	guardText   = "(text)"   // (operand) -> the same operand of <, its bytes charged
 )
 
-var guardNames = []string{guardConcat, guardStore, guardPack, guardKey}
+var guards = lib{
+	{guardConcat, guardConcatFn},
+	{guardStore, guardStoreFn},
+	{guardPack, guardPackFn},
+	{guardKey, guardKeyFn},
+	{guardLen, guardLenFn},
+	{guardText, guardTextFn},
+}
 
 // freeIndex is the largest constant index that needs no guard.
 const freeIndex = 64
@@ -32,7 +42,7 @@ const maxFields = 10_000
 
 // bindGuards makes the guards, passed as the chunk's arguments, its first locals.
 func bindGuards(chunk []ast.Stmt) []ast.Stmt {
-	bind := &ast.LocalAssignStmt{Names: guardNames, Exprs: []ast.Expr{&ast.Comma3Expr{}}}
+	bind := &ast.LocalAssignStmt{Names: guards.names(), Exprs: []ast.Expr{&ast.Comma3Expr{}}}
 	setLines(bind, 1, 1)
 	setLines(bind.Exprs[0], 1, 1)
 	return append([]ast.Stmt{bind}, chunk...)
@@ -93,6 +103,36 @@ func (w *walker) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	return guardCall(guardConcat, e, args...)
 }
 
+// compare charges one operand of <, <=, > and >=, unless it is seen that either
+// is no long text: then the comparison ends soon, or is an error.
+func (w *walker) compare(e *ast.RelationalOpExpr) ast.Expr {
+	short := w.short(e.Lhs) || w.short(e.Rhs)
+	e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	if !short && e.Operator != "==" && e.Operator != "~=" {
+		e.Lhs = guardCall(guardText, e.Lhs, e.Lhs)
+	}
+	return e
+}
+
+// short says that a value is a number, or a text that ends soon.
+func (w *walker) short(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.NumberExpr, *ast.ArithmeticOpExpr, *ast.UnaryMinusOpExpr, *ast.UnaryLenOpExpr:
+		return true
+	case *ast.StringExpr:
+		return len(e.Value) <= freeIndex
+	case *ast.AttrGetExpr: // a number of the row
+		id, isName := e.Object.(*ast.IdentExpr)
+		key, isField := e.Key.(*ast.StringExpr)
+		if !isName || !isField {
+			return false
+		}
+		s, local := w.resolve(id.Value)
+		return local && s.vars[id.Value] == rowArg && slices.Contains(rowNumbers, key.Value)
+	}
+	return false
+}
+
 func (w *walker) table(e *ast.TableExpr) ast.Expr {
 	if len(e.Fields) > maxFields {
 		w.fail(e.Line(), "a table constructor may have %d fields, this one has %d", maxFields, len(e.Fields))
@@ -125,7 +165,8 @@ func cheapKey(key ast.Expr) bool {
 	return false
 }
 
-// assignment guards every target t[k] whose key is not a cheap constant.
+// assignment guards every target t[k] whose key is not a cheap constant, and
+// takes assignments of several values apart.
 func (w *walker) assignment(s *ast.AssignStmt) ast.Stmt {
 	// A function that is assigned to a hook's name is that hook.
 	var done ast.Expr
@@ -154,13 +195,12 @@ func (w *walker) assignment(s *ast.AssignStmt) ast.Stmt {
 		}
 	}
 	switch {
-	case !guarded:
-		return s
-	case len(s.Lhs) == 1 && len(s.Rhs) == 1:
+	case len(s.Lhs) > 1 || len(s.Rhs) > 1:
+		return parallel(s)
+	case guarded:
 		return storeCall(s.Lhs[0].(*ast.AttrGetExpr), s.Rhs[0], s)
-	default:
-		return w.parallel(s)
 	}
+	return s
 }
 
 // store checks a constant key that is assigned.
@@ -209,10 +249,12 @@ func storeCall(target *ast.AttrGetExpr, value ast.Expr, at ast.PositionHolder) a
 	return s
 }
 
-// parallel keeps the meaning of a, b = b, a with guarded targets: all operands
-// are evaluated into locals of a block before the first store. Stores happen
-// from the right, as the compiler's do: of equal targets the leftmost wins.
-func (w *walker) parallel(s *ast.AssignStmt) ast.Stmt {
+// parallel takes a, t[k] = x, y apart: all operands are evaluated into locals of
+// a block before the first store. Stores happen from the right, as Lua's do: of
+// equal targets the leftmost wins. It is done for every such assignment, since
+// gopher-lua 1.1.2 compiles many of them wrongly: g, t[1] = 7, 8 sets g to 1,
+// and a, t[i] = 2, a reads the new a.
+func parallel(s *ast.AssignStmt) ast.Stmt {
 	operands := &ast.LocalAssignStmt{}
 	values := &ast.LocalAssignStmt{Exprs: s.Rhs}
 	setLines(operands, s.Line(), s.LastLine())

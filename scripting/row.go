@@ -13,7 +13,11 @@ import (
 	"tokenrouter/scripting/near"
 )
 
-// rowFields are the fields of r.
+// rowFields are the fields of r, rowNumbers those that are numbers.
+var rowNumbers = []string{
+	"token", "entropy", "entropy_norm", "top1", "top2", "margin", "logsumexp", "pos", "step", "ready", "batch", "peers",
+}
+
 var rowFields = []string{
 	"model", "token", "text", "entropy", "entropy_norm", "top1", "top2", "margin", "logsumexp", "topk",
 	"pos", "step", "is_prefill", "first", "ready", "batch", "load", "state", "fields", "random", "peers",
@@ -192,7 +196,7 @@ func (v *rowView) method(l *lua.LState) int {
 
 func (v *rowView) luaRandom(l *lua.LState) int {
 	arg := v.method(l)
-	k := clampInt(float64(l.OptNumber(arg, 0)))
+	k := optInt(l, arg, 0)
 	if k < 0 {
 		l.RaiseError("r.random(%d): draws are numbered from 0", k)
 	}
@@ -207,7 +211,7 @@ func (v *rowView) luaRandom(l *lua.LState) int {
 func (v *rowView) luaTopK(l *lua.LState) int {
 	arg := v.method(l)
 	top := v.row.Output.TopK
-	n := clampInt(float64(l.OptNumber(arg, lua.LNumber(len(top)))))
+	n := optInt(l, arg, len(top))
 	if n < 0 || n > max(len(top), 5) {
 		l.RaiseError("r.topk(%d): a row carries its %d most likely tokens", n, len(top))
 	}

@@ -9,11 +9,13 @@ import (
 	"tokenrouter/scripting/near"
 )
 
-// init settles two switches of gopher-lua that it keeps in package variables:
-// where a table's array part ends, and the old "arg" table of variadic
-// functions, which would copy its arguments unseen.
+// init settles switches of gopher-lua that it keeps in package variables: where
+// a table's array part ends, how many __index tables one access walks through,
+// and the old "arg" table of variadic functions, which would copy its arguments
+// unseen.
 func init() {
 	lua.MaxArrayIndex = MaxArray + 1
+	lua.MaxTableGetLoop = 16
 	lua.CompatVarArg = false
 }
 
@@ -88,6 +90,9 @@ func openLibs(l *lua.LState) {
 	meta := l.NewTable()
 	meta.RawSetString("__index", s)
 	meta.RawSetString("__metatable", lua.LString("string"))
+	for _, op := range textArith {
+		meta.RawSetString(op.name, l.NewFunction(op.fn))
+	}
 	l.SetMetatable(lua.LString(""), meta)
 	for _, t := range []struct {
 		name  string
@@ -95,6 +100,30 @@ func openLibs(l *lua.LState) {
 	}{{"math", m}, {"string", s}, {"table", tableLib.table(l)}} {
 		strict(l, t.funcs, func(key string) string { return noFunction(t.name, key) })
 		g.RawSetString(t.name, t.funcs)
+	}
+}
+
+// textArith is arithmetic on texts that are numerals. gopher-lua would read them
+// itself, of any length.
+var textArith = lib{
+	{"__add", ofTexts(func(x, y float64) float64 { return x + y })},
+	{"__sub", ofTexts(func(x, y float64) float64 { return x - y })},
+	{"__mul", ofTexts(func(x, y float64) float64 { return x * y })},
+	{"__div", ofTexts(func(x, y float64) float64 { return x / y })},
+	{"__mod", ofTexts(func(x, y float64) float64 { return x - math.Floor(x/y)*y })},
+	{"__pow", ofTexts(math.Pow)},
+	{"__unm", ofTexts(func(x, _ float64) float64 { return -x })},
+}
+
+func ofTexts(f func(x, y float64) float64) lua.LGFunction {
+	return func(l *lua.LState) int {
+		x, xok := numeral(l.Get(1))
+		y, yok := numeral(l.Get(l.GetTop()))
+		if !xok || !yok {
+			l.RaiseError("attempt to perform arithmetic on a %s and a %s", l.Get(1).Type(), l.Get(l.GetTop()).Type())
+		}
+		l.Push(lua.LNumber(f(x, y)))
+		return 1
 	}
 }
 

@@ -1,28 +1,25 @@
 package scripting
 
-import (
-	"sort"
+import lua "github.com/yuin/gopher-lua"
 
-	lua "github.com/yuin/gopher-lua"
-)
-
-// sorter sorts the first n values of a table in place. The order of equal
-// values is the same on every machine, since the algorithm is.
+// sorter sorts a copy of a table's values, so that a comparator that changes
+// the table disturbs nothing. The order of equal values is the same on every
+// machine, since the algorithm is.
 type sorter struct {
-	l    *lua.LState
-	t    *lua.LTable
-	n    int
-	less *lua.LFunction
+	l      *lua.LState
+	values []lua.LValue
+	less   *lua.LFunction
 }
 
-func (s *sorter) sort() { sort.Sort(s) }
-
 // Len, Less and Swap implement sort.Interface.
-func (s *sorter) Len() int { return s.n }
+func (s sorter) Len() int { return len(s.values) }
 
-func (s *sorter) Less(i, j int) bool {
-	a, b := s.t.RawGetInt(i+1), s.t.RawGetInt(j+1)
+func (s sorter) Less(i, j int) bool {
+	a, b := s.values[i], s.values[j]
 	if s.less == nil {
+		if text, ok := a.(lua.LString); ok {
+			charge(s.l, len(text)/costLook)
+		}
 		return s.l.LessThan(a, b)
 	}
 	s.l.Push(s.less)
@@ -34,8 +31,4 @@ func (s *sorter) Less(i, j int) bool {
 	return lua.LVAsBool(v)
 }
 
-func (s *sorter) Swap(i, j int) {
-	a, b := s.t.RawGetInt(i+1), s.t.RawGetInt(j+1)
-	s.t.RawSetInt(i+1, b)
-	s.t.RawSetInt(j+1, a)
-}
+func (s sorter) Swap(i, j int) { s.values[i], s.values[j] = s.values[j], s.values[i] }

@@ -60,14 +60,10 @@ func span(i, j, n int) (from, to int) {
 	return i - 1, j
 }
 
-func optIndex(l *lua.LState, arg, def int) int {
-	return clampInt(float64(l.OptNumber(arg, lua.LNumber(def))))
-}
-
 func stringByte(l *lua.LState) int {
 	s := l.CheckString(1)
-	i := optIndex(l, 2, 1)
-	from, to := span(i, optIndex(l, 3, i), len(s))
+	i := optInt(l, 2, 1)
+	from, to := span(i, optInt(l, 3, i), len(s))
 	if to-from > maxValues {
 		l.RaiseError("string.byte of %d bytes; a call takes at most %d", to-from, maxValues)
 	}
@@ -81,7 +77,7 @@ func stringByte(l *lua.LState) int {
 func stringChar(l *lua.LState) int {
 	b := make([]byte, l.GetTop())
 	for i := range b {
-		n := clampInt(float64(l.CheckNumber(i + 1)))
+		n := checkInt(l, i+1)
 		if n < 0 || n > 255 {
 			l.ArgError(i+1, "a byte lies between 0 and 255")
 		}
@@ -91,7 +87,7 @@ func stringChar(l *lua.LState) int {
 }
 
 func stringRep(l *lua.LState) int {
-	s, n := l.CheckString(1), clampInt(float64(l.CheckNumber(2)))
+	s, n := l.CheckString(1), checkInt(l, 2)
 	if n <= 0 || s == "" {
 		return pushText(l, "")
 	}
@@ -114,13 +110,13 @@ func stringReverse(l *lua.LState) int {
 
 func stringSub(l *lua.LState) int {
 	s := l.CheckString(1)
-	from, to := span(clampInt(float64(l.CheckNumber(2))), optIndex(l, 3, -1), len(s))
+	from, to := span(checkInt(l, 2), optInt(l, 3, -1), len(s))
 	return pushText(l, strings.Clone(s[from:to])) // a piece does not hold the whole
 }
 
 func stringFind(l *lua.LState, positions bool) int {
 	s, pat := l.CheckString(1), l.CheckString(2)
-	init := optIndex(l, 3, 1)
+	init := optInt(l, 3, 1)
 	if init < 0 {
 		init = max(len(s)+init+1, 1)
 	}
@@ -154,30 +150,40 @@ func stringFind(l *lua.LState, positions bool) int {
 	return 2 + m.pushCaptures(start, end, false)
 }
 
+// stringGmatch makes a closure over subject, pattern and position, where an
+// audit sees what it holds.
 func stringGmatch(l *lua.LState) int {
-	m := newMatcher(l, l.CheckString(1), l.CheckString(2))
-	at := 0
-	l.Push(l.NewFunction(func(l *lua.LState) int {
-		if at > len(m.src) {
-			return 0
-		}
-		start, end := m.find(at)
-		if start < 0 {
-			at = len(m.src) + 1
-			return 0
-		}
-		if at = end; end == start {
-			at++
-		}
-		return m.pushCaptures(start, end, true)
-	}))
+	src, pat := lua.LString(l.CheckString(1)), lua.LString(l.CheckString(2))
+	l.Push(l.NewClosure(gmatchStep, src, pat, lua.LNumber(0)))
 	return 1
+}
+
+func gmatchStep(l *lua.LState) int {
+	src, pat := lua.LVAsString(l.Get(lua.UpvalueIndex(1))), lua.LVAsString(l.Get(lua.UpvalueIndex(2)))
+	at := int(lua.LVAsNumber(l.Get(lua.UpvalueIndex(3))))
+	if at > len(src) {
+		return 0
+	}
+	m := newMatcher(l, src, pat)
+	start, end := m.find(at)
+	next := max(end, at)
+	switch {
+	case start < 0:
+		next = len(src) + 1
+	case start == end:
+		next++
+	}
+	l.Replace(lua.UpvalueIndex(3), lua.LNumber(next))
+	if start < 0 {
+		return 0
+	}
+	return m.pushCaptures(start, end, true)
 }
 
 func stringGsub(l *lua.LState) int {
 	s, pat := l.CheckString(1), l.CheckString(2)
 	l.CheckTypes(3, lua.LTString, lua.LTNumber, lua.LTTable, lua.LTFunction)
-	repl, limit := l.Get(3), optIndex(l, 4, len(s)+1)
+	repl, limit := l.Get(3), optInt(l, 4, len(s)+1)
 	m := newMatcher(l, s, pat)
 	var b strings.Builder
 	at, n := 0, 0
@@ -288,11 +294,11 @@ func stringFormat(l *lua.LState) int {
 			l.RaiseError("invalid format %q", cut("%"+f[start:], 20))
 		}
 		arg++
+		charge(l, costFormat)
 		b.WriteString(formatOne(l, spec, f[i], arg))
 		if b.Len() > MaxString {
 			break
 		}
-		charge(l, 4)
 	}
 	return pushText(l, b.String())
 }
@@ -307,7 +313,7 @@ func plainSpec(s string) bool {
 func formatOne(l *lua.LState, spec string, verb byte, arg int) string {
 	switch verb {
 	case 'd', 'i':
-		v := float64(l.CheckNumber(arg))
+		v := checkNumber(l, arg)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			l.ArgError(arg, "number has no integer representation")
 		}
@@ -316,11 +322,11 @@ func formatOne(l *lua.LState, spec string, verb byte, arg int) string {
 		if verb == 'u' {
 			verb = 'd'
 		}
-		return fmt.Sprintf("%"+spec+string(verb), int64(clampInt(float64(l.CheckNumber(arg)))))
+		return fmt.Sprintf("%"+spec+string(verb), int64(checkInt(l, arg)))
 	case 'c':
-		return string([]byte{byte(clampInt(float64(l.CheckNumber(arg))))})
+		return string([]byte{byte(checkInt(l, arg))})
 	case 'e', 'E', 'f', 'F', 'g', 'G':
-		return fmt.Sprintf("%"+spec+string(verb), float64(l.CheckNumber(arg)))
+		return fmt.Sprintf("%"+spec+string(verb), checkNumber(l, arg))
 	case 'q':
 		return strconv.Quote(l.CheckString(arg))
 	case 's':

@@ -3,25 +3,75 @@ package scripting
 import (
 	"math/bits"
 	"reflect"
+	"sort"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
-// The layout of LTable that an audit and a store have to know: how long the
-// array part is, and how many keys the hash part remembers, deleted ones too.
-var fieldArray, fieldKeys = tableField("array"), tableField("keys")
+// What an audit, a store and a loop have to know of LTable: how long the array
+// part is, and which keys the hash part remembers, deleted ones too.
+var (
+	fieldArray  = tableField("array", reflect.Slice)
+	fieldKeys   = tableField("keys", reflect.Slice)  // in order of insertion
+	fieldPlaces = tableField("k2i", reflect.Map)     // key -> index in keys
+	fieldTexts  = tableField("strdict", reflect.Map) // live keys: strings,
+	fieldOthers = tableField("dict", reflect.Map)    // and others
+)
 
-func tableField(name string) []int {
+func tableField(name string, kind reflect.Kind) []int {
 	f, ok := reflect.TypeFor[lua.LTable]().FieldByName(name)
-	if !ok || f.Type.Kind() != reflect.Slice {
-		panic("gopher-lua's LTable has no slice " + name) // a changed dependency, found by the first test
+	if !ok || f.Type.Kind() != kind {
+		panic("gopher-lua's LTable has no " + kind.String() + " " + name) // a changed dependency, found by the first test
 	}
 	return f.Index
 }
 
-func arrayLen(t *lua.LTable) int { return reflect.ValueOf(t).Elem().FieldByIndex(fieldArray).Len() }
-func keyCount(t *lua.LTable) int { return reflect.ValueOf(t).Elem().FieldByIndex(fieldKeys).Len() }
+func field(t *lua.LTable, index []int) reflect.Value {
+	return reflect.ValueOf(t).Elem().FieldByIndex(index)
+}
+
+func arrayLen(t *lua.LTable) int { return field(t, fieldArray).Len() }
+func keyCount(t *lua.LTable) int { return field(t, fieldKeys).Len() }
+
+// deleted counts the keys that were deleted and are still remembered.
+func deleted(t *lua.LTable) int {
+	return keyCount(t) - field(t, fieldTexts).Len() - field(t, fieldOthers).Len()
+}
+
+// length is #t by the array part, paid for: nil values at its end are walked
+// over each time.
+func length(l *lua.LState, t *lua.LTable) int {
+	n := t.Len()
+	charge(l, (arrayLen(t)-n)/costLook)
+	return n
+}
+
+// skipped counts what next walked over between two keys: nil values of the
+// array part, then deleted keys.
+func skipped(t *lua.LTable, from, to lua.LValue) int {
+	n, skip := arrayLen(t), 0
+	i, inside := from.(lua.LNumber)
+	if from == lua.LNil || inside && inArray(i) {
+		end := n
+		if j, ok := to.(lua.LNumber); ok && inArray(j) {
+			end = int(j) - 1
+		}
+		skip = max(end-int(i), 0)
+	}
+	if deleted(t) > 0 {
+		skip += max(place(t, to, keyCount(t))-place(t, from, -1)-1, 0)
+	}
+	return skip
+}
+
+// place is where the hash part remembers a key, or otherwise when it does not.
+func place(t *lua.LTable, key lua.LValue, otherwise int) int {
+	if i := field(t, fieldPlaces).MapIndex(reflect.ValueOf(key)); i.IsValid() {
+		return int(i.Int())
+	}
+	return otherwise
+}
 
 const valueSize = 16 // bytes of one Lua value in an array
 
@@ -39,6 +89,29 @@ func payStore(l *lua.LState, t *lua.LTable, key lua.LValue) {
 	case gap > 0 && k <= MaxArray:
 		alloc(l, gap*valueSize)
 	}
+}
+
+// guardLenFn is #v.
+func guardLenFn(l *lua.LState) int {
+	v := l.Get(1)
+	t, ok := v.(*lua.LTable)
+	switch {
+	case ok && t.Metatable == lua.LNil:
+		l.Push(lua.LNumber(length(l, t)))
+		return 1
+	case ok:
+		length(l, t) // unless there is a __len, which costs little more
+	}
+	l.Push(lua.LNumber(l.ObjLen(v)))
+	return 1
+}
+
+// guardTextFn passes an operand of a comparison, which walks over its bytes.
+func guardTextFn(l *lua.LState) int {
+	if s, ok := l.Get(1).(lua.LString); ok {
+		charge(l, len(s)/costLook)
+	}
+	return 1
 }
 
 // guardStoreFn is t[k] = v.
@@ -130,12 +203,15 @@ func concatMeta(l *lua.LState, n int) int {
 var tableLib = lib{
 	{"concat", tableConcat},
 	{"getn", func(l *lua.LState) int {
-		l.Push(lua.LNumber(l.CheckTable(1).Len()))
+		l.Push(lua.LNumber(length(l, l.CheckTable(1))))
 		return 1
 	}},
 	{"insert", tableInsert},
 	{"maxn", func(l *lua.LState) int {
-		l.Push(lua.LNumber(l.CheckTable(1).MaxN()))
+		t := l.CheckTable(1)
+		n := t.MaxN()
+		charge(l, (arrayLen(t)-n)/costLook)
+		l.Push(lua.LNumber(n))
 		return 1
 	}},
 	{"remove", tableRemove},
@@ -145,9 +221,10 @@ var tableLib = lib{
 func tableConcat(l *lua.LState) int {
 	t := l.CheckTable(1)
 	sep := l.OptString(2, "")
-	i, j := l.OptInt(3, 1), l.OptInt(4, t.Len())
+	n := length(l, t)
+	i, j := optInt(l, 3, 1), optInt(l, 4, n)
 	if i < 1 || j > MaxArray {
-		l.RaiseError("concat from %d to %d of an array of %d", i, j, t.Len())
+		l.RaiseError("concat from %d to %d of an array of %d", i, j, n)
 	}
 	var b strings.Builder
 	for k := i; k <= j; k++ {
@@ -169,7 +246,7 @@ func tableConcat(l *lua.LState) int {
 
 func tableInsert(l *lua.LState) int {
 	t := l.CheckTable(1)
-	n := t.Len()
+	n := length(l, t)
 	if l.GetTop() < 2 || l.GetTop() > 3 {
 		l.RaiseError("table.insert takes (table, value) or (table, position, value)")
 	}
@@ -178,7 +255,7 @@ func tableInsert(l *lua.LState) int {
 		t.RawSetInt(n+1, l.Get(2))
 		return 0
 	}
-	pos := l.CheckInt(2)
+	pos := checkInt(l, 2)
 	if pos < 1 || pos > n+1 {
 		l.RaiseError("table.insert at %d of an array of %d", pos, n)
 	}
@@ -194,8 +271,8 @@ func tableInsert(l *lua.LState) int {
 
 func tableRemove(l *lua.LState) int {
 	t := l.CheckTable(1)
-	n := t.Len()
-	pos := l.OptInt(2, n)
+	n := length(l, t)
+	pos := optInt(l, 2, n)
 	if n == 0 || pos < 1 || pos > n {
 		l.Push(lua.LNil)
 		return 1
@@ -210,15 +287,19 @@ func tableRemove(l *lua.LState) int {
 
 func tableSort(l *lua.LState) int {
 	t := l.CheckTable(1)
-	n := t.Len()
-	for arrayLen(t) > n {
-		t.Remove(arrayLen(t))
-	}
+	n := length(l, t)
 	charge(l, n*bits.Len(uint(n)))
-	s := &sorter{l: l, t: t, n: n}
+	alloc(l, n*valueSize)
+	s := sorter{l: l, values: make([]lua.LValue, n)}
 	if l.GetTop() > 1 {
 		s.less = l.CheckFunction(2)
 	}
-	s.sort()
+	for i := range s.values {
+		s.values[i] = t.RawGetInt(i + 1)
+	}
+	sort.Sort(s)
+	for i, v := range s.values {
+		t.RawSetInt(i+1, v)
+	}
 	return 0
 }

@@ -2,7 +2,8 @@ package scripting
 
 import "tokenrouter/runtime/event"
 
-// maxWrong bounds how many wrong returns a VM remembers the lines of.
+// maxWrong bounds how many wrong returns of a program are traced for their line:
+// a router whose errors all read differently must not run twice for ever.
 const maxWrong = 64
 
 // Trace runs route on a row again, in a state of its own and line by line, and
@@ -47,11 +48,14 @@ func (vm *VM) at(row *Row, err error) error {
 }
 
 func (vm *VM) traceLine(row *Row, msg string) int {
+	if len(vm.wrong) >= maxWrong {
+		return vm.route.Proto.LineDefined
+	}
 	line, _, d := Trace(vm.env, vm.p, row)
 	if want := (&Error{File: vm.p.File, Line: line, Msg: oneLine(msg)}).Error(); d.Fault != want {
 		line = vm.route.Proto.LineDefined // module variables made the difference
 	}
-	if vm.wrong == nil || len(vm.wrong) >= maxWrong {
+	if vm.wrong == nil {
 		vm.wrong = map[string]int{}
 	}
 	vm.wrong[msg] = line

@@ -85,8 +85,9 @@ func (vm *VM) Close() { vm.l.Close() }
 // load builds a fresh state, runs p's top level in it and finds the hooks.
 func (vm *VM) load(p *Program, compiling bool) error {
 	vm.program = program{p: p, loading: true, compiling: compiling}
+	vm.meter.used = 0
 	vm.l = lua.NewState(lua.Options{
-		CallStackSize: 128, RegistrySize: 1024, RegistryMaxSize: 8192, RegistryGrowStep: 512,
+		CallStackSize: 128, RegistrySize: 1024, RegistryMaxSize: 2048, RegistryGrowStep: 512,
 		SkipOpenLibs: true,
 	})
 	vm.l.SetContext(&vm.meter)
@@ -94,12 +95,8 @@ func (vm *VM) load(p *Program, compiling bool) error {
 	openLibs(vm.l)
 	vm.openAPI()
 
-	vm.meter.begin(MaxLoad)
-	vm.l.Push(vm.l.NewFunctionFromProto(p.proto))
-	for _, guard := range []lua.LGFunction{guardConcatFn, guardStoreFn, guardPackFn, guardKeyFn} {
-		vm.l.Push(vm.l.NewFunction(guard))
-	}
-	err := vm.l.PCall(len(guardNames), 0, nil)
+	vm.meter.begin(MaxInstructions)
+	err := vm.chunk(p.proto, 0)
 	vm.meter.end()
 	vm.loading = false
 	if err != nil {
@@ -119,7 +116,21 @@ func (vm *VM) load(p *Program, compiling bool) error {
 		}
 		*h.to = f
 	}
+	if vm.overfull() {
+		return &Error{File: p.File, Msg: fmt.Sprintf(
+			"the top of the file fills variables with %d MiB; a router may hold %d", vm.held>>20, MaxHeld>>20,
+		)}
+	}
 	return nil
+}
+
+// chunk runs a file's top level, whose arguments are the guards.
+func (vm *VM) chunk(proto *lua.FunctionProto, results int) error {
+	vm.l.Push(vm.l.NewFunctionFromProto(proto))
+	for _, guard := range guards {
+		vm.l.Push(vm.l.NewFunction(guard.fn))
+	}
+	return vm.l.PCall(len(guards), results, nil)
 }
 
 // asError turns a Lua error into an *Error: "r2r.lua:14: msg".
@@ -154,7 +165,12 @@ var address = regexp.MustCompile(`(table|function|userdata|thread|channel): 0x[0
 
 // withoutAddresses cuts where in memory a value lies out of a message: it
 // differs from run to run.
-func withoutAddresses(s string) string { return address.ReplaceAllString(s, "$1") }
+func withoutAddresses(s string) string {
+	if !strings.Contains(s, "0x") {
+		return s
+	}
+	return address.ReplaceAllString(s, "$1")
+}
 
 // Route decides about a row. It never fails: a fault takes the default.
 func (vm *VM) Route(row *Row) Decision {
@@ -173,10 +189,10 @@ func (vm *VM) Route(row *Row) Decision {
 		}
 	}
 	vm.row.leave()
-	vm.routed, vm.after = row, d.State
 	if err != nil {
 		d = Decision{Dest: event.Front, State: row.State, Fault: err.Error()}
 	}
+	vm.routed, vm.after = row, d.State
 	vm.audit(&d.Fault)
 	return d
 }

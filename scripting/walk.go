@@ -29,6 +29,10 @@ var hooks = map[string][]kind{
 
 var hookNames = []string{"route", "send", "receive"}
 
+// maxNested bounds how deep blocks may lie in each other, as Lua does: a name is
+// looked up through all of them.
+const maxNested = 200
+
 type scope struct {
 	parent *scope
 	vars   map[string]kind
@@ -45,7 +49,8 @@ type reference struct {
 type walker struct {
 	file      string
 	scope     *scope
-	depth     int
+	depth     int             // of functions
+	nested    int             // of blocks
 	assigned  map[string]bool // globals assigned anywhere
 	functions map[string]int  // global functions, with their line
 	localFns  map[string]int  // local functions at the top level, with their line
@@ -68,7 +73,7 @@ func (w *walker) fail(line int, format string, args ...any) {
 
 // program checks and rewrites a whole file.
 func (w *walker) program(chunk []ast.Stmt) ([]ast.Stmt, error) {
-	w.push()
+	w.push(1)
 	chunk = w.stmts(chunk)
 	w.pop()
 	w.checkGlobals()
@@ -83,13 +88,17 @@ func (w *walker) checkGlobals() {
 	if w.dynamic {
 		return
 	}
-	known := append(slices.Clone(globalNames), slices.Sorted(maps.Keys(w.assigned))...)
 	for _, ref := range w.reads {
-		if why, ok := absent[ref.name]; ok && !w.assigned[ref.name] {
-			w.fail(ref.line, "%s", why)
-		} else if !slices.Contains(known, ref.name) {
-			w.fail(ref.line, "there is no global %q%s", ref.name, near.Hint(ref.name, known))
+		if w.assigned[ref.name] || slices.Contains(globalNames, ref.name) {
+			continue
 		}
+		if why, ok := absent[ref.name]; ok {
+			w.fail(ref.line, "%s", why)
+			return
+		}
+		known := append(slices.Clone(globalNames), slices.Sorted(maps.Keys(w.assigned))...)
+		w.fail(ref.line, "there is no global %q%s", ref.name, near.Hint(ref.name, known))
+		return
 	}
 }
 
@@ -116,8 +125,17 @@ func (w *walker) checkHooks() {
 	w.fail(0, "there is no function route(r); a router must define one")
 }
 
-func (w *walker) push() { w.scope = &scope{parent: w.scope, vars: map[string]kind{}} }
-func (w *walker) pop()  { w.scope = w.scope.parent }
+func (w *walker) push(line int) {
+	w.scope = &scope{parent: w.scope, vars: map[string]kind{}}
+	if w.nested++; w.nested > maxNested {
+		w.fail(line, "blocks are nested deeper than %d levels", maxNested)
+	}
+}
+
+func (w *walker) pop() {
+	w.scope = w.scope.parent
+	w.nested--
+}
 
 func (w *walker) declare(names ...string) {
 	for _, n := range names {
@@ -137,7 +155,9 @@ func (w *walker) resolve(name string) (*scope, bool) {
 // assign notes an assignment to a name.
 func (w *walker) assign(name string, line int, fn bool) {
 	if s, local := w.resolve(name); local {
-		s.vars[name] = plain
+		if s.vars[name] != plain {
+			w.fail(line, "%s is what the runtime gave and cannot be assigned; use another name", name)
+		}
 		return
 	}
 	if slices.Contains(apiNames, name) {
@@ -150,7 +170,13 @@ func (w *walker) assign(name string, line int, fn bool) {
 }
 
 func (w *walker) block(list []ast.Stmt) []ast.Stmt {
-	w.push()
+	if len(list) == 0 {
+		return list
+	}
+	if _, chain := list[0].(*ast.IfStmt); chain && len(list) == 1 { // elseif: no deeper than if
+		return w.stmts(list)
+	}
+	w.push(list[0].Line())
 	defer w.pop()
 	return w.stmts(list)
 }
@@ -176,7 +202,7 @@ func (w *walker) stmt(s ast.Stmt) ast.Stmt {
 		s.Condition = w.expr(s.Condition)
 		s.Stmts = w.block(s.Stmts)
 	case *ast.RepeatStmt:
-		w.push()
+		w.push(s.Line())
 		s.Stmts = w.stmts(s.Stmts)
 		s.Condition = w.expr(s.Condition) // sees the body's locals
 		w.pop()
@@ -188,13 +214,13 @@ func (w *walker) stmt(s ast.Stmt) ast.Stmt {
 		if s.Step != nil {
 			s.Step = w.expr(s.Step)
 		}
-		w.push()
+		w.push(s.Line())
 		w.declare(s.Name)
 		s.Stmts = w.stmts(s.Stmts)
 		w.pop()
 	case *ast.GenericForStmt:
 		w.exprs(s.Exprs)
-		w.push()
+		w.push(s.Line())
 		w.declare(s.Names...)
 		s.Stmts = w.stmts(s.Stmts)
 		w.pop()
@@ -245,7 +271,7 @@ func (w *walker) define(s *ast.FuncDefStmt) {
 }
 
 func (w *walker) function(f *ast.FunctionExpr, args []kind, extra ...string) {
-	w.push()
+	w.push(f.Line())
 	w.depth++
 	w.declare(extra...)
 	for i, name := range f.ParList.Names {
@@ -287,17 +313,21 @@ func (w *walker) expr(e ast.Expr) ast.Expr {
 	case *ast.LogicalOpExpr:
 		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
 	case *ast.RelationalOpExpr:
-		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+		return w.compare(e)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
 	case *ast.StringConcatOpExpr:
 		return w.concat(e)
 	case *ast.UnaryMinusOpExpr:
 		e.Expr = w.expr(e.Expr)
+	case *ast.StringExpr:
+		if len(e.Value) > MaxString {
+			w.fail(e.Line(), "a text of %d bytes; a router's strings end at %d", len(e.Value), MaxString)
+		}
 	case *ast.UnaryNotOpExpr:
 		e.Expr = w.expr(e.Expr)
 	case *ast.UnaryLenOpExpr:
-		e.Expr = w.expr(e.Expr)
+		return guardCall(guardLen, e, w.expr(e.Expr))
 	case *ast.FunctionExpr:
 		w.function(e, nil)
 	}

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/charmbracelet/x/term"
 
@@ -32,8 +33,8 @@ type boardCmd struct {
 }
 
 func (b *boardCmd) Run() error {
-	if !b.Once && (!term.IsTerminal(os.Stdout.Fd()) || !term.IsTerminal(os.Stdin.Fd())) {
-		fmt.Fprintln(os.Stderr, "tokenrouter: standard input and output are no terminal; printing one snapshot instead (as --once does)")
+	if why := noScreen(); why != "" && !b.Once {
+		fmt.Fprintf(os.Stderr, "tokenrouter: %s; printing one snapshot instead (as --once does)\n", why)
 		b.Once = true
 	}
 	if b.Once && !(b.Seconds > 0 && b.Seconds <= 3600) {
@@ -53,6 +54,17 @@ func (b *boardCmd) Run() error {
 	return b.open(c)
 }
 
+// noScreen says why the board cannot be shown, "" if it can.
+func noScreen() string {
+	switch {
+	case !term.IsTerminal(os.Stdout.Fd()) || !term.IsTerminal(os.Stdin.Fd()):
+		return "standard input and output are no terminal"
+	case os.Getenv("TERM") == "dumb":
+		return "a terminal of type dumb (TERM) has no screen to draw on"
+	}
+	return ""
+}
+
 // open shows the board until the user quits. A panic anywhere restores the
 // terminal first, then closes the session, then tells what happened.
 func (b *boardCmd) open(c *cluster) error {
@@ -62,6 +74,7 @@ func (b *boardCmd) open(c *cluster) error {
 	a, err := app.New(screen, app.Config{
 		Theme: b.Theme, Palette: b.Palette, ASCII: b.ASCII, Environ: os.Environ(),
 		Go:      func(name string, fn func()) { c.guard.Go(name, nil, fn) },
+		Do:      func(name string, fn func()) { c.guard.Do(name, nil, fn) },
 		Started: func(restore func()) { screen.setRestore(restore) },
 	})
 	if err != nil {
@@ -121,8 +134,9 @@ func (s *screenRuntime) Info() app.Info {
 	c := s.cluster
 	tok := c.models[0].Tokenizer
 	info := app.Info{
-		Program: "tokenrouter " + version(), Session: c.path(), Profile: c.profile, Seed: c.seed,
+		Program: "tokenrouter " + version(), Session: c.path(), Profile: c.profile.Name, Seed: c.seed,
 		Text: tok.Bytes, EOS: c.models[0].EOS(),
+		Step: func(p event.Peer, rows int) time.Duration { return c.profile.Step(int(p), rows, 0) },
 	}
 	for i, m := range c.models {
 		info.Models = append(info.Models, app.ModelInfo{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tokenrouter/algos"
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/guard"
 	"tokenrouter/runtime/live"
@@ -35,7 +36,7 @@ type cluster struct {
 	seats   int
 	guard   *guard.Guard
 	lib     library.Library
-	profile string
+	profile cost.Profile
 }
 
 // work is what a cluster is to do.
@@ -74,7 +75,7 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
-	c := &cluster{profile: profile.Name, seed: f.Seed, seats: f.Seats}
+	c := &cluster{profile: profile, seed: f.Seed, seats: f.Seats}
 	if c.models, err = loadModels(names); err != nil {
 		return nil, usage(err)
 	}

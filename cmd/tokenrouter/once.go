@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/term"
 
+	"tokenrouter/runtime/tape"
 	"tokenrouter/tui/board"
 	"tokenrouter/tui/theme"
 )
@@ -27,14 +28,8 @@ func (b *boardCmd) snapshot(c *cluster) error {
 		Profile: profile, Light: b.Theme == "light", Palette: theme.Palette(b.Palette), ASCII: b.ASCII,
 	}))
 	c.runtime.Start()
-	timer := time.NewTimer(time.Duration(b.Seconds * float64(time.Second)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	b.watch(ctx, model, sub)
 	model.SetStatus(screen.Status())
-	model.Add(sub.Next(nil, 0))
 	w, h := size()
 	text := board.Text(model, w, h, c.runtime.Now(), profile < colorprofile.ANSI)
 	err := c.close(context.Background(), "snapshot taken")
@@ -43,6 +38,28 @@ func (b *boardCmd) snapshot(c *cluster) error {
 		err = errors.Join(err, &exitError{exitInterrupted, errors.New("interrupted; the snapshot is of the time until then")})
 	}
 	return err
+}
+
+// watch folds the tape for as long as the snapshot is to run. Several times a
+// second, so that a long run keeps no records in memory.
+func (b *boardCmd) watch(ctx context.Context, model *board.Model, sub *tape.Sub) {
+	over := time.NewTimer(time.Duration(b.Seconds * float64(time.Second)))
+	defer over.Stop()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	var recs []tape.Record
+	for running := true; running; {
+		select {
+		case <-look.C:
+		case <-over.C:
+			running = false
+		case <-ctx.Done():
+			running = false
+		}
+		recs = sub.Next(recs[:0], 0)
+		model.Add(recs)
+		clear(recs)
+	}
 }
 
 // size is the snapshot's: the terminal's if there is one, else COLUMNS and

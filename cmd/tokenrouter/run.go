@@ -159,7 +159,7 @@ func (r *runCmd) report(c *cluster, s metrics.Summary) *report {
 	out := reportJSON{
 		Concurrency: st.Concurrency, Seed: r.Seed, Router: routerLabel(st.RouterFile, st.RouterHash), Params: params,
 		Models: modelList(c.models), Session: c.path(), Clock: live.ClockText(st.Clock, st.Profile),
-		Batch: live.PolicyText(st.Policy), Greedy: r.sampling().Temperature == 0,
+		Batch: st.Policy.Form(), Greedy: r.sampling().Temperature == 0,
 	}
 	out.fill(&s)
 	return &report{summary: s, models: joinModels(c.models), late: st.Late, out: out}

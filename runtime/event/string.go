@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -77,6 +78,27 @@ func (p *Policy) String() string {
 		return "eager"
 	}
 	return fmt.Sprintf("%v B=%v W=%v", p.Kind, p.B, time.Duration(p.W))
+}
+
+// Form is a policy as flags, screens and exports write it: "eager" or
+// "fixed:1,3".
+func (p *Policy) Form() string {
+	if p.Kind == Eager {
+		return p.Kind.String()
+	}
+	return p.Kind.String() + ":" + p.Vector()
+}
+
+// Vector is the thresholds of a policy, "1,3"; "eager" where it has none.
+func (p *Policy) Vector() string {
+	if p.Kind == Eager {
+		return p.Kind.String()
+	}
+	parts := make([]string, len(p.B))
+	for i, b := range p.B {
+		parts[i] = strconv.Itoa(b)
+	}
+	return strings.Join(parts, ",")
 }
 
 func (s *StepResult) String() string {

@@ -102,7 +102,7 @@ func (c *control) announce() {
 		{"clock", ClockText(st.Clock, st.Profile)},
 		{"speed", speedText(st.Speed)},
 		{"concurrency", strconv.Itoa(st.Concurrency)},
-		{"batch", PolicyText(st.Policy)},
+		{"batch", st.Policy.Form()},
 	} {
 		c.rt.host(event.None, &tape.Setting{Setting: s[0], New: s[1]})
 	}

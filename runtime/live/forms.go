@@ -18,18 +18,6 @@ func ClockText(clock, profile string) string {
 
 func speedText(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
 
-// PolicyText is a policy in the form of the --batch flag.
-func PolicyText(p event.Policy) string {
-	if p.Kind == event.Eager {
-		return p.Kind.String()
-	}
-	parts := make([]string, len(p.B))
-	for i, b := range p.B {
-		parts[i] = strconv.Itoa(b)
-	}
-	return p.Kind.String() + ":" + strings.Join(parts, ",")
-}
-
 // ParsePolicy reads the form of the --batch flag for n subservers: "eager" or
 // "fixed:B0,B1,...".
 func ParsePolicy(s string, n int) (event.Policy, error) {

@@ -10,8 +10,8 @@ import (
 func TestParsePolicy(t *testing.T) {
 	for _, text := range []string{"eager", "fixed:1,3", "fixed:4,2"} {
 		p, err := live.ParsePolicy(text, 2)
-		if err != nil || live.PolicyText(p) != text {
-			t.Errorf("ParsePolicy(%q) = %v, %v", text, live.PolicyText(p), err)
+		if err != nil || p.Form() != text {
+			t.Errorf("ParsePolicy(%q) = %v, %v", text, p.Form(), err)
 		}
 	}
 	for text, want := range map[string]string{

@@ -99,14 +99,14 @@ func (r *Runtime) SetB(p event.Peer, b int) error {
 	c := &r.ctl
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old := PolicyText(c.policy)
+	old := c.policy.Form()
 	next := slices.Clone(c.policy.B)
 	if c.policy.Kind == event.Eager {
 		next = fullVector(nil, r.n)
 	}
 	next[p] = b
 	c.policy = event.Policy{Kind: event.Fixed, B: next}
-	c.setting("batch", old, PolicyText(c.policy))
+	c.setting("batch", old, c.policy.Form())
 	c.sendPolicy()
 	return nil
 }

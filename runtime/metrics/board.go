@@ -169,6 +169,8 @@ func (b *Board) event(p event.Peer, ev *event.Event, t, at int64) {
 		}
 		if e := b.ledger.active[ev.Peer.ID]; e != nil {
 			e.resumed, e.extended = p, 0
+			b.advance(t)
+			b.count(p, &peerCount{visits: 1})
 		}
 	case event.SetPolicy:
 		if p == event.Front && ev.Policy != nil {
@@ -189,6 +191,12 @@ func (b *Board) stepDone(p event.Peer, s *event.StepResult, t int64) {
 	c.running = false
 	var n peerCount
 	n.batches, n.batchRows = 1, int64(c.rows)
+	switch c.lastRule {
+	case event.RuleB:
+		n.byB = 1
+	case event.RuleGuard:
+		n.byGuard = 1
+	}
 	n.stepNs, n.execNs = max(t-c.started, 0), max(s.ExecNs, 0)
 	n.rows = int64(len(s.Rows))
 	for i := range s.Rows {

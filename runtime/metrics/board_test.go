@@ -68,6 +68,12 @@ func TestLatencyDefinitions(t *testing.T) {
 	same(t, "hops to small", snap.Peers[0].Hops, 1)
 	same(t, "hops to large: the first visit is a prefill", snap.Peers[1].Hops, 0)
 	same(t, "rule", snap.Peers[1].LastRule, event.RuleGuard)
+	for p, want := range [][3]float64{{10, 0, 0}, {10, 0, 1}} { // one hand-off each in 0.1 s
+		got := snap.Peers[p]
+		near(t, "visits", got.VisitsPerS, want[0], 1e-9)
+		near(t, "by B", got.ByB, want[1], 0)
+		near(t, "by guard", got.ByGuard, want[2], 0)
+	}
 }
 
 // One period of 100 ms, 200 of them: the large model waits 40 ms for B = 3, runs

@@ -124,14 +124,7 @@ const eager = "eager"
 // policy says whether an event changes the thresholds. A new guard W alone does
 // not: it follows from the step times.
 func (c *changes) policy(p *event.Policy) (change, bool) {
-	old, now := c.thresholds, eager
-	if p.Kind != event.Eager {
-		parts := make([]string, len(p.B))
-		for i, b := range p.B {
-			parts[i] = strconv.Itoa(b)
-		}
-		now = strings.Join(parts, ",")
-	}
+	old, now := c.thresholds, p.Vector()
 	c.thresholds = now
 	return change{MarkPolicy, "B", old, now}, old != now
 }

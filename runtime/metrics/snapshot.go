@@ -44,11 +44,13 @@ type PeerSnapshot struct {
 	RowsPerS      float64 // candidates drawn
 	CommittedPerS float64
 	DroppedPerS   float64
+	VisitsPerS    float64 // hand-offs that came in
 	ExtendPerHop  float64 // mean tokens fed when a request comes back
 	Hops          int     // how many came back
 	Busy          float64 // fractions of the window that add up to 1
 	WaitB         float64
 	Idle          float64
+	ByB, ByGuard  float64    // shares of finished batches that B and the guard started
 	LastRule      event.Rule // why the last batch started
 }
 
@@ -100,6 +102,7 @@ func peerSnapshot(c *core, n *peerCount, busy, wait int64, window time.Duration)
 		RowsPerS:      perSecond(float64(n.rows), window),
 		CommittedPerS: perSecond(float64(max(n.tokens, 0)), window),
 		DroppedPerS:   perSecond(float64(max(n.dropped, 0)), window),
+		VisitsPerS:    perSecond(float64(n.visits), window),
 		Hops:          int(n.resumes),
 		LastRule:      c.lastRule,
 		Idle:          1,
@@ -109,6 +112,7 @@ func peerSnapshot(c *core, n *peerCount, busy, wait int64, window time.Duration)
 		p.MeanBatch = float64(n.batchRows) / k
 		p.StepMs = float64(n.stepNs) / k / 1e6
 		p.ExecMs = float64(n.execNs) / k / 1e6
+		p.ByB, p.ByGuard = float64(n.byB)/k, float64(n.byGuard)/k
 	}
 	if n.resumes > 0 {
 		p.ExtendPerHop = float64(n.extended) / float64(n.resumes)

@@ -21,9 +21,12 @@ type peerCount struct {
 	rows      int64 // candidates drawn
 	dropped   int64
 	batches   int64
+	byB       int64 // batches that ready >= B started, and that the guard did
+	byGuard   int64
 	batchRows int64 // rows of those batches, prefill chunks included
 	stepNs    int64
 	execNs    int64
+	visits    int64 // hand-offs that came in
 	resumes   int64
 	extended  int64 // tokens fed on those resumes
 	busyNs    int64
@@ -35,9 +38,12 @@ func (c *peerCount) add(o *peerCount, sign int64) {
 	c.rows += sign * o.rows
 	c.dropped += sign * o.dropped
 	c.batches += sign * o.batches
+	c.byB += sign * o.byB
+	c.byGuard += sign * o.byGuard
 	c.batchRows += sign * o.batchRows
 	c.stepNs += sign * o.stepNs
 	c.execNs += sign * o.execNs
+	c.visits += sign * o.visits
 	c.resumes += sign * o.resumes
 	c.extended += sign * o.extended
 	c.busyNs += sign * o.busyNs

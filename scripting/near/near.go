@@ -7,14 +7,24 @@ package near
 
 import "strings"
 
+// maxWord is the length of the longest word that is compared, in bytes: nobody
+// slips in a longer one, and comparing takes time in proportion to its square.
+const maxWord = 64
+
 // Best returns the candidate closest to word, or "" when none is close enough
 // to be a likely slip: at most two edits, and at most one for three letters.
 // A swap of neighbours counts as one edit; case does not count.
 func Best(word string, candidates []string) string {
+	if len(word) > maxWord {
+		return ""
+	}
 	w := strings.ToLower(word)
 	best, limit := "", min(2, len(w)/3)
 	for _, c := range candidates {
-		if d := distance(w, strings.ToLower(c)); d <= limit && c != word {
+		if c == word || len(c) > len(w)+limit || len(c) < len(w)-limit {
+			continue // more edits than the limit for the length alone
+		}
+		if d := distance(w, strings.ToLower(c)); d <= limit {
 			best, limit = c, d-1
 		}
 	}

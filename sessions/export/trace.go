@@ -3,7 +3,6 @@ package export
 import (
 	"io"
 	"strconv"
-	"strings"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
@@ -140,21 +139,11 @@ func (t *trace) event(r *tape.Record, c *coreTrack) {
 		t.taken(e.Peer, r)
 	case event.SetPolicy:
 		if p := e.Policy; p != nil && r.Core == event.Front {
-			t.w.instant(t.pidRun(), t.pidRun(), "policy", "policy "+policyText(p), "g", r.At)
+			t.w.instant(t.pidRun(), t.pidRun(), "policy", "policy "+p.Form(), "g", r.At)
 			t.w.argInt("w_us", p.W/1000)
 			t.w.end()
 		}
 	}
-}
-
-func policyText(p *event.Policy) string {
-	var b strings.Builder
-	b.WriteString(p.Kind.String())
-	for i, v := range p.B {
-		b.WriteByte(" ,"[min(i, 1)])
-		b.WriteString(strconv.Itoa(v))
-	}
-	return b.String()
 }
 
 func (t *trace) command(r *tape.Record, c *coreTrack) {

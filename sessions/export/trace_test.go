@@ -335,7 +335,7 @@ func TestInstants(t *testing.T) {
 	for name, want := range map[string]string{
 		"router r2r.lua@" + tapetest.HashAfter + " live": "routerg",
 		"threshold 0.5 > 0.25":                           "knobg",
-		"policy fixed 1,1,2":                             "policyg",
+		"policy fixed:1,1,2":                             "policyg",
 		"clock live > paced":                             "settingg",
 		"disk full":                                      "errorg",
 		"closed: done":                                   "closedg",

@@ -49,6 +49,9 @@ func (e *Encoder) Append(r *tape.Record) error {
 	if r.Seq <= e.lastSeq {
 		return fmt.Errorf("record %d comes after record %d: a tape is numbered in rising order", r.Seq, e.lastSeq)
 	}
+	if r.At < 0 {
+		return fmt.Errorf("record %d cannot be stored: its time lies before the session began", r.Seq)
+	}
 	prevSeq, prevAt := e.lastSeq, e.lastAt
 	if e.n == 0 {
 		prevSeq, prevAt = r.Seq-1, 0

@@ -109,7 +109,7 @@ func genRecord(t *rapid.T, seq uint64) tape.Record {
 	i64 := rapid.Int64()
 	tokens := rapid.SliceOfN(rapid.Int32(), 1, 5)
 	text := rapid.String()
-	r := tape.Record{Seq: seq, At: i64.Draw(t, "at"), Core: event.Peer(rapid.Int16().Draw(t, "core"))}
+	r := tape.Record{Seq: seq, At: rapid.Int64Min(0).Draw(t, "at"), Core: event.Peer(rapid.Int16().Draw(t, "core"))}
 	switch rapid.IntRange(0, 6).Draw(t, "kind") {
 	case 0:
 		r.Kind, r.Event = tape.KindEvent, &event.Event{
@@ -415,6 +415,7 @@ func TestSoundFrameWithWrongContent(t *testing.T) {
 		"fewer records claimed": {append(record(load...), record(load...)...), 1, "behind its last record"},
 		"unknown kind":          {record(0, 0, 0, 99, 1), 1, "kind 99"},
 		"huge gap":              {record(append(binary.AppendUvarint(nil, 1<<63), 0, 0, 3)...), 1, "bad record number"},
+		"time before the start": {record(append([]byte{0, 1}, 0, 3)...), 1, "its time lies outside the session"},
 		"bad core":              {record(append(append([]byte{0, 0}, binary.AppendVarint(nil, 1<<20)...), 3)...), 1, "bad core"},
 		"event cut":             {record(0, 0, 0, byte(tape.KindEvent), byte(event.Arrive)), 1, "record 5"},
 		"trailing bytes":        {record(append(load, 1)...), 1, "behind its end"},
@@ -498,6 +499,7 @@ func TestRefusedRecords(t *testing.T) {
 		{tape.Record{Seq: 4, Kind: tape.KindHost, Host: &tape.Knob{New: inf()}}, "knob"},
 		{tape.Record{Seq: 5, Kind: tape.KindEvent}, "without its payload"},
 		{tape.Record{Seq: 6, Kind: 77}, "kind 77"},
+		{tape.Record{Seq: 6, At: -1, Kind: tape.KindHost, Host: &tape.Message{}}, "its time lies before the session began"},
 		{msg(7, "fine too"), ""},
 	} {
 		err := add(c.rec)

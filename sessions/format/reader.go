@@ -126,7 +126,9 @@ func (d *decoder) record(r *tape.Record, b []byte) (skip bool, err error) {
 		return false, errShort
 	}
 	b = b[n:]
-	d.at += dt
+	if d.at += dt; d.at < 0 { // or too far for the clock
+		return false, errors.New("its time lies outside the session")
+	}
 	r.At = d.at
 	core, n := binary.Varint(b)
 	if n <= 0 || core < math.MinInt16 || core > math.MaxInt16 || len(b) == n {

@@ -47,8 +47,10 @@ func (m *model) key(k string) tea.Cmd {
 		b.Step(1)
 	case keys.First, keys.Last:
 		b.Edge(act == keys.Last)
-	case keys.NextSwitch, keys.PrevSwitch:
-		m.toSwitch(act)
+	case keys.NextSwitch:
+		b.Switch(1)
+	case keys.PrevSwitch:
+		b.Switch(-1)
 	case keys.Export:
 		m.under, m.at = m.at, keys.Menu
 	case keys.AsJSONL, keys.AsPerfetto:
@@ -154,6 +156,14 @@ func (m *model) off(act keys.Action) string {
 		if _, in := b.Inspecting(); !ok && !in {
 			return "no request yet"
 		}
+	case keys.NextSwitch, keys.PrevSwitch:
+		if !b.HasSwitch(map[keys.Action]int{keys.NextSwitch: 1, keys.PrevSwitch: -1}[act]) {
+			return "no further switch of the writer that way"
+		}
+	case keys.CopyToken:
+		if _, ok := b.CopyText(true); !ok {
+			return "no token under the cursor"
+		}
 	case keys.Export:
 		if m.info.Session == "" {
 			return "nothing is recorded"
@@ -170,10 +180,10 @@ func (m *model) quit() tea.Cmd {
 	}
 	m.bye = true
 	m.say("ending the requests and closing the session")
-	return func() tea.Msg {
+	return m.later("quit", func() tea.Msg {
 		_ = m.a.end() // Run reports it
 		return closedMsg{}
-	}
+	})
 }
 
 func (m *model) toggleHelp() {
@@ -217,16 +227,6 @@ func (m *model) move(act keys.Action) {
 	m.a.board.Move(d)
 }
 
-func (m *model) toSwitch(act keys.Action) {
-	d := 1
-	if act == keys.PrevSwitch {
-		d = -1
-	}
-	if !m.a.board.Switch(d) {
-		m.say("no further switch of the writer that way")
-	}
-}
-
 func (m *model) export(act keys.Action) tea.Cmd {
 	format := "jsonl"
 	if act == keys.AsPerfetto {
@@ -234,10 +234,10 @@ func (m *model) export(act keys.Action) tea.Cmd {
 	}
 	m.at = m.board()
 	m.say("exporting as %s", format)
-	return func() tea.Msg {
+	return m.later("export", func() tea.Msg {
 		path, err := m.a.rt.Export(format)
 		return exportedMsg{path, err}
-	}
+	})
 }
 
 // nextClock is the other clock that a running session can have, "" for none.

@@ -38,6 +38,8 @@ type Config struct {
 	CopyDir string // where copied text is written as well; the session's folder if ""
 	// Go starts a goroutine under the guard. Nil starts a plain one.
 	Go func(name string, fn func())
+	// Do is Go on the calling goroutine. Nil calls fn.
+	Do func(name string, fn func())
 	// Started gets a function that ends the program at once and restores the
 	// terminal; for the guard.
 	Started func(kill func())
@@ -78,6 +80,9 @@ func New(rt Runtime, cfg Config) (*App, error) {
 	}
 	if cfg.Go == nil {
 		cfg.Go = func(_ string, fn func()) { go fn() }
+	}
+	if cfg.Do == nil {
+		cfg.Do = func(_ string, fn func()) { fn() }
 	}
 	if cfg.Environ == nil {
 		cfg.Environ = os.Environ()

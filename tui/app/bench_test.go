@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"io"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -31,12 +32,28 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// counter is a terminal that takes everything.
-type counter struct{ n atomic.Int64 }
+// counter is a terminal that takes everything and tells that it did.
+type counter struct {
+	n    atomic.Int64
+	took chan struct{}
+}
+
+func newCounter() *counter { return &counter{took: make(chan struct{}, 1)} }
 
 func (c *counter) Write(p []byte) (int, error) {
 	c.n.Add(int64(len(p)))
+	select {
+	case c.took <- struct{}{}:
+	default:
+	}
 	return len(p), nil
+}
+
+// after waits until it has taken more than n bytes.
+func (c *counter) after(n int64) {
+	for c.n.Load() <= n {
+		<-c.took
+	}
 }
 
 // BenchmarkFrame runs the whole program at 30 frames a second in a window of
@@ -47,7 +64,8 @@ func BenchmarkFrame(b *testing.B) {
 		name   string
 		cfg    synth.Config
 		paused bool
-	}{{"5000tok", busy(), false}, {"paper", synth.Paper(), false}, {"paused", synth.Paper(), true}} {
+		keys   string
+	}{{"5000tok", busy(), false, ""}, {"help", busy(), false, "?"}, {"inspect", busy(), false, "\r"}, {"paper", synth.Paper(), false, ""}, {"paused", synth.Paper(), true, ""}} {
 		b.Run(load.name, func(b *testing.B) {
 			fake := newFake(b.TempDir(), load.cfg)
 			fake.status.Paused = load.paused
@@ -68,7 +86,7 @@ func BenchmarkFrame(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			out := new(counter)
+			out := newCounter()
 			ctx, cancel := context.WithCancel(context.Background())
 			m := newModel(a)
 			p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithFPS(fps), tea.WithInput(nil), tea.WithOutput(out), tea.WithWindowSize(160, 50),
@@ -78,8 +96,11 @@ func BenchmarkFrame(b *testing.B) {
 			p.Send(tea.WindowSizeMsg{Width: 160, Height: 50})
 			fake.tape.Append(warm...)
 			a.board.Add(a.sub.Next(nil, 0))
+			for _, k := range load.keys {
+				p.Send(tea.KeyPressMsg(tea.Key{Code: k, Text: strings.Trim(string(k), "\r")}))
+			}
 			p.Send(frameMsg{})
-			time.Sleep(100 * time.Millisecond)
+			out.after(160 * 50 / 4) // the first whole frame
 			sent := out.n.Load()
 			tick := time.NewTicker(frameTime)
 			b.ResetTimer()

@@ -23,7 +23,7 @@ func (m *model) copy(token bool) tea.Cmd {
 	if dir == "" {
 		dir = m.info.Session
 	}
-	return func() tea.Msg {
+	return m.later("copy", func() tea.Msg {
 		msg := copiedMsg{text: text, bytes: len(text), osc: len(text) <= maxOSC52}
 		if dir == "" {
 			return msg
@@ -31,7 +31,7 @@ func (m *model) copy(token bool) tea.Cmd {
 		msg.path = filepath.Join(dir, "copy.txt")
 		msg.err = os.WriteFile(msg.path, []byte(text), 0o600)
 		return msg
-	}
+	})
 }
 
 // copied says where the text went: the terminal does not tell whether it took

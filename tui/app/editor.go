@@ -11,14 +11,14 @@ import (
 // edit finds the router's file and an editor.
 func (m *model) edit() tea.Cmd {
 	rt, env := m.a.rt, m.a.cfg.Environ
-	return func() tea.Msg {
+	return m.later("edit", func() tea.Msg {
 		path, err := rt.Edit()
 		if err != nil {
 			return editMsg{err: err}
 		}
 		command, err := editor(env, exec.LookPath)
 		return editMsg{path: path, command: command, err: err}
-	}
+	})
 }
 
 var errNoEditor = errors.New("no editor found: set EDITOR")

@@ -35,6 +35,7 @@ type fakeRuntime struct {
 	since   time.Time
 	closed  int
 	stuck   bool // Close does not return before its context ends
+	explode bool // Explain and Export panic
 	stop    chan struct{}
 }
 
@@ -147,10 +148,16 @@ func (f *fakeRuntime) SetB(p event.Peer, b int) error {
 func (f *fakeRuntime) Edit() (string, error) { return filepath.Join(f.dir, "r2r.lua"), nil }
 
 func (f *fakeRuntime) Explain(d Decided) string {
+	if f.explode {
+		panic("explained too much")
+	}
 	return fmt.Sprintf("r2r.lua:7  return to(%q), %s", "large", d.Row.Action)
 }
 
 func (f *fakeRuntime) Export(format string) (string, error) {
+	if f.explode {
+		panic("exported too much")
+	}
 	path := filepath.Join(f.dir, "export."+format)
 	return path, os.WriteFile(path, []byte("{}\n"), 0o600)
 }

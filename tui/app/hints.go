@@ -1,8 +1,6 @@
 package app
 
 import (
-	"strings"
-
 	"tokenrouter/runtime/event"
 	"tokenrouter/tui/frame"
 	"tokenrouter/tui/keys"
@@ -63,6 +61,8 @@ func (m *model) offHint(act keys.Action) string {
 			}
 		}
 		return ""
+	case keys.NextSwitch, keys.CopyToken: // its partner may be on, or another token may come
+		return ""
 	case keys.Faster:
 		if m.a.board.Status().Clock == "live" {
 			return "paced only"
@@ -71,61 +71,3 @@ func (m *model) offHint(act keys.Action) string {
 	}
 	return m.off(act)
 }
-
-// help lists the keys and the marks.
-func (m *model) help() []frame.Row {
-	th, w, h := m.theme, m.w, m.h
-	var lines []frame.Row
-	add := func(l *frame.Line) { lines = append(lines, l.End()) }
-	line := func() *frame.Line { return frame.NewLine(w, th.G.ASCII) }
-	section := func(name string, c keys.Context) {
-		add(line().Put("", " ").Put(th.Title, name))
-		for _, b := range keys.Table(c) {
-			if b.Help == "" {
-				continue
-			}
-			l := line().Put("", "   ").Put(th.Key, pad(b.Show, 12)).Put("", b.Help)
-			if why := m.offHint(b.Action); why != "" && c == m.under {
-				l.Put(th.Dim, " ("+why+")")
-			}
-			add(l)
-		}
-		add(line())
-	}
-	section("board", keys.Board)
-	section("inspect", keys.Inspector)
-	add(line().Put("", " ").Put(th.Title, "marks"))
-	n := len(m.info.Models)
-	for i := range m.info.Models {
-		p := event.Peer(i)
-		left, right := th.Brackets(p, n)
-		mark := [...]string{"plain text", "bold", "underlined"}[min(i, 1)]
-		if i == n-1 && n > 1 {
-			mark = "underlined"
-		}
-		if th.Plain {
-			mark = map[bool]string{true: "plain text", false: "between " + left + " and " + right}[left == ""]
-		}
-		add(line().Put("", "   ").Put(th.Token(p, n), left+m.info.Models[i].Role+right).Put("", strings.Repeat(" ", max(12-len(left+m.info.Models[i].Role+right), 1))).Put("", "written by "+m.info.Models[i].Name+", "+mark))
-	}
-	add(line().Put("", "   ").Put(th.Dropped, "xgonex").Put("", "      a candidate that was dropped, between x"))
-	add(line().Put("", "   ").Put(th.Pending, "> large").Put("", "     pending: away at a peer, waiting for its batch"))
-	add(line().Put("", "   ").Put(th.Bad, "! ").Put("", "          a warning or an error"))
-	add(line())
-	add(line().Put(th.Dim, " Rates are of the last 10 s; a change of router, knob, B, clock, speed or concurrency starts them anew."))
-	if n := len(lines) - (h - 1); m.helpTop > max(n, 0) {
-		m.helpTop = max(n, 0)
-	}
-	out := append([]frame.Row(nil), lines[m.helpTop:min(len(lines), m.helpTop+h-1)]...)
-	for len(out) < h-1 {
-		out = append(out, frame.Row{})
-	}
-	l := line().Put("", " ").Put(th.Key, "esc").Put(th.Dim, " back  ")
-	if len(lines) > h-1 {
-		l.Put(th.Key, "up/down").Put(th.Dim, " scroll  ")
-	}
-	l.Put(th.Key, "q").Put(th.Dim, " quit")
-	return append(out, l.End())
-}
-
-func pad(s string, w int) string { return s + strings.Repeat(" ", max(w-frame.Width(s), 1)) }

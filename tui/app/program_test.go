@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"tokenrouter/runtime/guard"
 	"tokenrouter/tui/internal/synth"
 )
 
@@ -74,9 +76,9 @@ func TestKeysChangeTheNextFrame(t *testing.T) {
 			{"\t", []string{"▸ requests"}},
 			{"j", []string{"▸#1"}},
 			{"\t", []string{"▸ events"}},
-			{"?", []string{"next and previous router", "underlined", "esc back"}},
+			{"?", []string{"next router rstitch.lua, previous me.lua", "off: lower B: 1 is the least", "underlined", "esc back"}},
 			{"\x1b", []string{"▸ events"}},
-			{"x", []string{"export as: ", "jsonl", "perfetto"}},
+			{"x", []string{"export the session so far", "JSONL, a row per token", "perfetto"}},
 			{"j", []string{"exported to " + s.fake.dir + "/export.jsonl"}},
 			{"y", []string{"bytes to the terminal's clipboard (OSC 52); also in " + s.fake.dir + "/copy.txt"}},
 			{"\r", []string{"request #1", "position", "entropy", `r2r.lua:7  return to("large"), KEEP`, "n/N next switch"}},
@@ -170,6 +172,53 @@ func TestQuitDoesNotHang(t *testing.T) {
 				t.Errorf("%q: closed %d times", keys, s.fake.closed)
 			}
 			s.stop()
+		})
+	}
+}
+
+// case J2: a panic while drawing, in a command or in a goroutine of the runtime
+// restores the terminal, writes a crash file and closes the session.
+func TestPanics(t *testing.T) {
+	for name, keys := range map[string]string{"screen draw": "\r", "export": "xj", "decode loop": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			g := guard.New(t.TempDir())
+			kill := func() {}
+			s := start(t, 100, 30, synth.Paper(), Config{
+				Environ: colour,
+				Go:      func(name string, fn func()) { g.Go(name, nil, fn) },
+				Do:      func(name string, fn func()) { g.Do(name, nil, fn) },
+				Started: func(restore func()) { kill = restore },
+			})
+			g.AddHook(func(guard.Crash) {
+				kill()
+				s.kill()
+			})
+			s.text(time.Second)
+			s.fake.explode = true
+			if keys == "" {
+				g.Go(name, nil, func() { panic("decoded too much") })
+			}
+			for _, k := range keys {
+				s.press(string(k))
+			}
+			s.stop()
+			if err := <-s.done; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			crash, ok := g.First()
+			if !ok || crash.Name != name || !strings.HasSuffix(fmt.Sprint(crash.Value), "too much") {
+				t.Errorf("%s: the crash is %v", name, crash)
+			}
+			if _, err := os.Stat(crash.File); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			raw, _ := s.sent()
+			if s.emu.IsAltScreen() || strings.LastIndex(raw, "\x1b[?25h") < strings.LastIndex(raw, "\x1b[?25l") {
+				t.Errorf("%s: the terminal is not restored: %q", name, raw[max(len(raw)-200, 0):])
+			}
+			if s.fake.closed != 1 {
+				t.Errorf("%s: the session was closed %d times", name, s.fake.closed)
+			}
 		})
 	}
 }

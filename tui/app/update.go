@@ -24,6 +24,7 @@ type model struct {
 	bye   bool         // quitting
 
 	helpTop int
+	laid    laid
 }
 
 func newModel(a *App) *model {
@@ -72,7 +73,12 @@ func (m *model) Init() tea.Cmd {
 }
 
 // Update implements tea.Model. It does no I/O.
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+func (m *model) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
+	m.a.cfg.Do("screen update", func() { cmd = m.update(msg) })
+	return m, cmd
+}
+
+func (m *model) update(msg tea.Msg) tea.Cmd {
 	m.a.mu.Lock()
 	defer m.a.mu.Unlock()
 	switch msg := msg.(type) {
@@ -87,20 +93,28 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.opts.Light = !msg.IsDark()
 		m.retheme()
 	case tea.KeyPressMsg:
-		return m, m.key(msg.String())
+		return m.key(msg.String())
 	case exportedMsg:
 		m.report(msg.err, "export failed: ", "exported to "+msg.path)
 	case editMsg:
-		return m, m.startEditor(msg)
+		return m.startEditor(msg)
 	case editedMsg:
 		m.report(msg.err, "the editor failed: ", "edited "+msg.path)
 		m.status()
 	case copiedMsg:
-		return m, m.copied(msg)
+		return m.copied(msg)
 	case closedMsg:
-		return m, tea.Quit
+		return tea.Quit
 	}
-	return m, nil
+	return nil
+}
+
+// later is a command that runs under the guard.
+func (m *model) later(name string, fn func() tea.Msg) tea.Cmd {
+	return func() (msg tea.Msg) {
+		m.a.cfg.Do(name, func() { msg = fn() })
+		return msg
+	}
 }
 
 // status brings the board up to how the runtime runs now.
@@ -125,16 +139,28 @@ func (m *model) report(err error, what, done string) {
 
 // View implements tea.Model.
 func (m *model) View() tea.View {
-	m.a.mu.Lock()
-	defer m.a.mu.Unlock()
-	v := tea.NewView(frame.Text(m.rows()))
+	text := ""
+	m.a.cfg.Do("screen draw", func() {
+		m.a.mu.Lock()
+		defer m.a.mu.Unlock()
+		text = m.screen(m.a.rt.Now())
+	})
+	v := tea.NewView(text)
 	v.AltScreen = true
 	return v
 }
 
-func (m *model) rows() []frame.Row {
-	if m.at == keys.Helping && m.w >= 40 && m.h >= 10 {
-		return m.help()
+// screen is the board, and what lies over it.
+func (m *model) screen(now int64) string {
+	box := m.dialog()
+	if box != "" && m.laid.still(box, m.w, m.h, now) {
+		return m.laid.text
 	}
-	return m.a.board.Draw(m.w, m.h, m.a.rt.Now(), []frame.Row{m.hints()})
+	text := frame.Text(m.a.board.Draw(m.w, m.h, now, []frame.Row{m.hints()}))
+	if box == "" {
+		m.laid = laid{}
+		return text
+	}
+	m.laid = laid{box, m.over(text, box), m.w, m.h, now}
+	return m.laid.text
 }

@@ -2,7 +2,9 @@ package board
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"tokenrouter/runtime/tape"
 	"tokenrouter/tui/frame"
@@ -31,8 +33,14 @@ func (m *Model) knobRows(w, n int) []frame.Row {
 		name = max(name, frame.Width(s.Knobs[i].Name))
 	}
 	name = min(name, w/3)
+	below := lines - len(s.Knobs) // lines for what the picked knob is
 	for i := first; i < min(first+lines, len(s.Knobs)); i++ {
-		out = append(out, m.knobRow(w, name, &s.Knobs[i], i == m.UI.Knob, focus))
+		out = append(out, m.knobRow(w, name, &s.Knobs[i], i == m.UI.Knob, focus, below < 1))
+	}
+	if k, ok := m.PickedKnob(); ok && below > 0 {
+		for _, text := range wrapWords(knobText(&k), w-5, below) {
+			out = append(out, m.line.Start(w).Put("", "    ").PutClip(th.Dim, text, w-5).End())
+		}
 	}
 	if len(s.Knobs) == 0 && lines > 0 {
 		l := m.line.Start(w)
@@ -44,7 +52,33 @@ func (m *Model) knobRows(w, n int) []frame.Row {
 	return append(out, m.bRow(w))
 }
 
-func (m *Model) knobRow(w, name int, k *KnobState, picked, focus bool) frame.Row {
+// knobText says what a knob is and how far it goes.
+func knobText(k *KnobState) string {
+	text := fmt.Sprintf("%s to %s, default %s", short(k.Min), short(k.Max), short(k.Default))
+	if k.Help != "" {
+		text = k.Help + "; " + text
+	}
+	return text
+}
+
+// wrapWords breaks a text into at most n lines; the last one holds the rest.
+func wrapWords(text string, w, n int) []string {
+	var out []string
+	for text = strings.TrimSpace(text); text != "" && len(out) < n; {
+		head := text
+		if len(out) < n-1 && frame.Width(text) > w {
+			fit := len(strings.TrimSuffix(frame.Clip(text, w, true), "~"))
+			if cut := strings.LastIndexByte(text[:min(fit+1, len(text))], ' '); cut > 0 {
+				head = text[:cut]
+			}
+		}
+		out = append(out, head)
+		text = strings.TrimSpace(text[len(head):])
+	}
+	return out
+}
+
+func (m *Model) knobRow(w, name int, k *KnobState, picked, focus, help bool) frame.Row {
 	th := m.theme
 	l := m.line.Start(w)
 	mark, st := " ", th.Text
@@ -71,7 +105,7 @@ func (m *Model) knobRow(w, name int, k *KnobState, picked, focus bool) frame.Row
 		vs = th.Title
 	}
 	l.Put(vs, fmt.Sprintf("%-6s", value))
-	if k.Help != "" && l.Room() > 8 {
+	if help && k.Help != "" && l.Room() > 8 {
 		l.Put("", " ").PutClip(th.Dim, k.Help, l.Room())
 	}
 	return l.End()
@@ -80,24 +114,36 @@ func (m *Model) knobRow(w, name int, k *KnobState, picked, focus bool) frame.Row
 // bRow shows the thresholds and which one the keys move.
 func (m *Model) bRow(w int) frame.Row {
 	th, s := m.theme, &m.status
+	eager := len(s.B) == 0 || s.Policy == "eager"
+	b := s.B
+	if len(b) == 0 {
+		b = slices.Repeat([]int{1}, m.n)
+	}
+	b = b[:min(len(b), m.n)]
+	long, need := eager, 0
+	for i := range b {
+		need += 3 + frame.Width(m.role(peer(i))) + len(strconv.Itoa(b[i]))
+	}
+	if long = eager && need+10 <= w; need+3 > w {
+		need = -1 // without names
+	}
 	l := m.line.Start(w)
 	l.Put("", "  ").Put(th.Text, "B")
-	if len(s.B) == 0 || s.Policy == "eager" {
+	if long {
 		l.Put(th.Dim, "  eager")
 	}
-	for i, b := range s.B {
-		if i >= m.n {
-			break
-		}
+	for i := range b {
 		p := peer(i)
-		l.Put("", "  ")
+		l.Put("", " ")
 		if p == m.UI.B {
 			l.Put(th.Strong, th.G.Cursor)
+		} else {
+			l.Put("", " ")
 		}
-		l.Put(th.Role(p, m.n), m.role(p)+" ").Put(th.Strong, strconv.Itoa(b))
-	}
-	if len(s.B) == 0 {
-		l.Put(th.Dim, "  moves "+m.role(m.UI.B))
+		if need >= 0 {
+			l.Put(th.Role(p, m.n), m.role(p)+" ")
+		}
+		l.Put(th.Strong, strconv.Itoa(b[i]))
 	}
 	return l.End()
 }
@@ -108,7 +154,7 @@ func (m *Model) eventRows(w, n int) []frame.Row {
 	tail := ""
 	if back > 0 {
 		tail = fmt.Sprintf(" %d newer ", back)
-		if fresh := m.evSeq - m.UI.evSeen; fresh > 0 {
+		if fresh := m.evLines - m.UI.evSeen; fresh > 0 {
 			tail = fmt.Sprintf(" %d new ", fresh)
 		}
 	}

@@ -76,11 +76,11 @@ func params(n int64) string {
 	}
 }
 
-// queueLine: who is where, and ready against B.
+// queueLine: who is where, ready against B, and what the rule is doing.
 func (m *Model) queueLine(p event.Peer, w int) frame.Row {
 	th := m.theme
-	s := &m.figs.snap.Peers[p]
-	load := &m.cores[p].load
+	c := &m.cores[p].seen
+	load := &c.load
 	l := m.line.Start(w)
 	tight := w < 34
 	word := func(long, brief string) string {
@@ -93,7 +93,7 @@ func (m *Model) queueLine(p event.Peer, w int) frame.Row {
 		l.Put(th.Dim, name).Put(st, fmt.Sprintf("%3d", n))
 	}
 	field(word("ready", "rdy"), load.Ready, th.Strong)
-	field(word("  running", " run"), len(m.cores[p].rows), th.Role(p, m.n))
+	field(word("  running", " run"), c.rows, th.Role(p, m.n))
 	if p == event.Front {
 		if tight {
 			l.Put(th.Pending, fmt.Sprintf(" >%2d", load.Pending))
@@ -107,31 +107,46 @@ func (m *Model) queueLine(p event.Peer, w int) frame.Row {
 			field("  waiting", load.Waiting, th.Warn)
 		}
 	}
-	b := max(s.Load.B, load.B)
-	if p != event.Front || w >= 62 {
-		gap := "   "
-		if tight {
-			gap = " "
-		}
-		l.Put(th.Dim, gap+"B ").Put(th.Strong, strconv.Itoa(max(b, 1)))
-		if w >= 44 && l.Room() >= b+3 && b > 0 && b <= 16 {
-			l.Put("", " ")
-			full := min(load.Ready, b)
-			l.Put(th.Border, "[").Repeat(th.Role(p, m.n), th.G.Seat, full)
-			l.Repeat(th.Idle, th.G.None, b-full).Put(th.Border, "]")
-		}
-		if l.Room() >= 12 && len(m.cores[p].rows) == 0 && load.Ready > 0 && load.Ready < b {
-			l.Put(th.Pending, "  waits by B")
-		}
+	if p == event.Front && w < 62 {
+		return l.End()
 	}
+	b := max(load.B, 1)
+	l.Put(th.Dim, word("   B ", " B ")).Put(th.Strong, strconv.Itoa(b))
+	if w >= 44 && b <= 16 && l.Room() >= b+3 {
+		full := min(load.Ready, b)
+		l.Put("", " ").Put(th.Border, "[").Repeat(th.Role(p, m.n), th.G.Seat, full)
+		l.Repeat(th.Idle, th.G.None, b-full).Put(th.Border, "]")
+	}
+	m.putRule(l, c)
 	return l.End()
 }
 
-// batchLine: how full the batch is and how long a step takes.
+// putRule says that an idle subserver waits for more to be ready, or which rule
+// started the batch that runs. An eager start needs no words.
+func (m *Model) putRule(l *frame.Line, c *coreLook) {
+	long, brief, st := "", "", m.theme.Dim
+	switch {
+	case c.rows == 0 && c.load.Ready > 0 && c.load.Ready < c.load.B:
+		long, brief, st = "waits by B", "waits", m.theme.Pending
+	case c.rows > 0 && c.rule == event.RuleB:
+		long, brief = "runs by B", "by B"
+	case c.rows > 0 && c.rule == event.RuleGuard:
+		long, brief = "runs by guard", "guard"
+	}
+	for _, text := range []string{"  " + long, " " + brief} {
+		if frame.Width(text) <= l.Room() {
+			l.Put(st, text)
+			return
+		}
+	}
+}
+
+// batchLine: how full the batch is, how long a step takes and which rule starts
+// them.
 func (m *Model) batchLine(p event.Peer, w int) frame.Row {
 	th := m.theme
 	s := &m.figs.snap.Peers[p]
-	rows := len(m.cores[p].rows)
+	rows := m.cores[p].seen.rows
 	l := m.line.Start(w)
 	l.Put(th.Dim, "batch ")
 	if w >= 40 {
@@ -147,16 +162,46 @@ func (m *Model) batchLine(p event.Peer, w int) frame.Row {
 	}
 	l.Put(th.Strong, fmt.Sprintf("%3d", rows))
 	if w >= 30 {
-		l.Put(th.Dim, "  mean").Put(th.Strong, fmt.Sprintf("%5.1f", s.MeanBatch))
+		l.Put(th.Dim, "  mean").Put(th.Strong, fmt.Sprintf("%*.1f", min(5, w-30), s.MeanBatch))
 	}
 	if w >= 24 {
 		l.Put(th.Dim, "  step")
 	}
-	l.Put(th.Strong, fmt.Sprintf("%6.1f", s.StepMs)).Put(th.Dim, " ms")
+	late, st := m.late(p), th.Strong
+	if late > 0 {
+		st = th.Warn
+	}
+	l.Put(st, fmt.Sprintf("%6.1f", s.StepMs)).Put(th.Dim, " ms")
+	if late > 0 {
+		for _, text := range []string{fmt.Sprintf("  ! late, paced %.1f", late), fmt.Sprintf(" ! paced %.1f", late), fmt.Sprintf(" ! %.1f", late), " !"} {
+			if frame.Width(text) <= l.Room() {
+				l.Put(th.Warn, text)
+				break
+			}
+		}
+	}
+	if s.ByB+s.ByGuard > 0 && l.Room() >= 26 {
+		l.Put(th.Dim, "  by B").Put(th.Strong, percent(s.ByB)).Put(th.Dim, "  guard").Put(th.Strong, percent(s.ByGuard))
+	}
 	return l.End()
 }
 
-// workLine: what came out.
+// late gives the step time in ms that the cost profile asks for where this
+// machine is clearly slower, 0 where it keeps up.
+func (m *Model) late(p event.Peer) float64 {
+	s := &m.figs.snap.Peers[p]
+	if m.status.Clock != "paced" || m.info.Step == nil || m.status.Speed <= 0 || s.StepMs <= 0 {
+		return 0
+	}
+	want := m.info.Step(p, max(int(s.MeanBatch+0.5), 1)).Seconds() * 1e3 / m.status.Speed
+	if want <= 0 || s.StepMs < 1.1*want {
+		return 0
+	}
+	return want
+}
+
+// workLine: what came out, and how much of their work the others sent here:
+// where that is little, so is the large share.
 func (m *Model) workLine(p event.Peer, w int) frame.Row {
 	th := m.theme
 	s := &m.figs.snap.Peers[p]
@@ -166,22 +211,51 @@ func (m *Model) workLine(p event.Peer, w int) frame.Row {
 		return l.End()
 	}
 	l.Put(th.Strong, fmt.Sprintf("%4.0f", s.RowsPerS)).Put(th.Dim, " rows/s")
+	gap := " "
 	switch {
 	case w >= 52:
+		gap = "   "
 		l.Put(th.Dim, "   committed").Put(th.Role(p, m.n), fmt.Sprintf("%5.0f", s.CommittedPerS))
-		if p == event.Front || w >= 60 || s.Hops == 0 {
-			l.Put(th.Dim, "   dropped").Put(th.Strong, fmt.Sprintf("%5.0f", s.DroppedPerS))
-		}
 	case w >= 34:
 		l.Put(th.Dim, " commit").Put(th.Role(p, m.n), fmt.Sprintf("%4.0f", s.CommittedPerS))
-		l.Put(th.Dim, " drop").Put(th.Strong, fmt.Sprintf("%4.0f", s.DroppedPerS))
 	default:
 		l.Put(th.Role(p, m.n), fmt.Sprintf("%5.0f", s.CommittedPerS)).Put(th.Dim, " kept")
+		return l.End()
 	}
-	if s.Hops > 0 && l.Room() >= 20 {
-		l.Put(th.Dim, "   extend").Put(th.Strong, fmt.Sprintf("%5.1f", s.ExtendPerHop)).Put(th.Dim, " a hop")
+	if p != event.Front {
+		sent := percent(m.sent(p))
+		for _, text := range []string{" of " + m.others() + " rows come here", " of " + m.others() + " rows", " of rows"} {
+			if len(gap)+len(sent)+len(text) <= l.Room()+1 {
+				l.Put("", gap[1:]).Put(th.Strong, sent).Put(th.Dim, text)
+				break
+			}
+		}
+	}
+	if name := map[bool]string{true: "dropped", false: "drop"}[w >= 52]; (p == event.Front || s.DroppedPerS > 0) && l.Room() >= len(gap)+len(name)+4 {
+		l.Put(th.Dim, gap+name).Put(th.Strong, fmt.Sprintf("%*.0f", len(gap)/2+4, s.DroppedPerS))
 	}
 	return l.End()
+}
+
+// sent is the part of the other subservers' rows that the router sent to p.
+func (m *Model) sent(p event.Peer) float64 {
+	rows := 0.0
+	for q := range m.figs.snap.Peers {
+		if event.Peer(q) != p {
+			rows += m.figs.snap.Peers[q].RowsPerS
+		}
+	}
+	if rows <= 0 {
+		return 0
+	}
+	return m.figs.snap.Peers[p].VisitsPerS / rows
+}
+
+func (m *Model) others() string {
+	if m.n == 2 {
+		return m.role(event.Front) + "'s"
+	}
+	return "the others'"
 }
 
 // timeLine: what the subserver did with its time. With kv it also says how full
@@ -215,7 +289,7 @@ func (m *Model) timeLine(p event.Peer, w int, kv bool) frame.Row {
 	l.Put(th.Dim, "busy").Put(th.Role(p, m.n), percent(s.Busy))
 	l.Put(th.Dim, gap+wait).Put(th.Pending, percent(s.WaitB))
 	if kv {
-		load := &m.cores[p].load
+		load := &m.cores[p].seen.load
 		if load.KVTotal > 0 && l.Room() >= 9 {
 			l.Put(th.Dim, gap+"KV").Put(th.Strong, percent(float64(load.KVUsed)/float64(load.KVTotal)))
 		}
@@ -225,16 +299,22 @@ func (m *Model) timeLine(p event.Peer, w int, kv bool) frame.Row {
 	return l.End()
 }
 
+// kvLine: how full the KV is, and what a request that comes back has to be fed.
 func (m *Model) kvLine(p event.Peer, w int) frame.Row {
 	th := m.theme
-	load := &m.cores[p].load
+	load := &m.cores[p].seen.load
 	l := m.line.Start(w)
 	l.Put(th.Dim, "KV ")
 	share := 0.0
 	if load.KVTotal > 0 {
 		share = float64(load.KVUsed) / float64(load.KVTotal)
 	}
-	if bar := w - 24; bar >= 4 {
+	const figures, extend = 20, 22 // widths of what stands behind the bar
+	bar := w - 4 - figures
+	if bar >= extend+2 {
+		bar -= extend
+	}
+	if bar >= 2 {
 		style := th.Role(p, m.n)
 		if share > 0.95 {
 			style = th.Warn
@@ -242,7 +322,10 @@ func (m *Model) kvLine(p event.Peer, w int) frame.Row {
 		frame.Bar(l, min(bar, 24), frame.Part{Style: th.Idle, Glyph: th.G.Rest}, frame.Part{Share: share, Style: style, Glyph: th.G.Busy})
 		l.Put("", " ")
 	}
-	l.Put(th.Strong, fmt.Sprintf("%d", load.KVUsed)).Put(th.Dim, fmt.Sprintf("/%d tokens", load.KVTotal))
+	l.Put(th.Strong, strconv.Itoa(load.KVUsed)).Put(th.Dim, fmt.Sprintf("/%d tokens", load.KVTotal))
+	if s := &m.figs.snap.Peers[p]; s.Hops > 0 && l.Room() >= extend {
+		l.Put(th.Dim, "   extend").Put(th.Strong, fmt.Sprintf("%5.1f", s.ExtendPerHop)).Put(th.Dim, " a hop")
+	}
 	return l.End()
 }
 

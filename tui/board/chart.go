@@ -29,7 +29,18 @@ func (m *Model) chartRows(lay layout, columns int, now int64) []frame.Row {
 		}
 		return left
 	}
-	side := m.sideRows(lay, len(left))
+	height := len(left)
+	if lay.share {
+		height--
+	}
+	side := m.sideRows(lay, height)
+	if lay.share && m.n > 1 { // beside the row of shares
+		for len(side) < len(left)-1 {
+			side = append(side, frame.Row{})
+		}
+		text := fmt.Sprintf("share of %s, 0 to %.0f %%", m.role(peer(m.n-1)), 100*m.figs.share)
+		side = append(side, m.line.Start(lay.side).PutClip(m.theme.Dim, text, lay.side).End())
+	}
 	return frame.Beside(2, m.theme.G.ASCII, []int{lay.w - lay.side - 2, lay.side}, left, side)
 }
 
@@ -94,7 +105,7 @@ func (m *Model) chart(lay layout, columns int) []frame.Row {
 		}
 		values[pad+i] = v
 	}
-	top = niceTop(top)
+	top, m.figs.share = niceTop(top), niceShare(shares)
 	layers := make([]frame.Layer, m.n)
 	for i := range layers {
 		p := peer(m.n - 1 - i)
@@ -124,7 +135,7 @@ func (m *Model) chart(lay layout, columns int) []frame.Row {
 		if m.n > 1 {
 			st := th.Role(peer(m.n-1), m.n)
 			l.PutRight(st, "large %", axisWidth).Put("", " ")
-			frame.Spark(l, th.G, st, niceShare(shares), shares)
+			frame.Spark(l, th.G, st, m.figs.share, shares)
 		}
 		out = append(out, l.End())
 	}

@@ -81,8 +81,12 @@ func (in *inspector) detail(m *Model, w, h int) []frame.Row {
 		d.decided(t)
 	}
 	for _, s := range in.because(m, t) {
-		d.l.Put(th.Dim, "router    ").PutClip(th.Strong, s, w-10)
-		d.end()
+		name := "router    "
+		for _, text := range wrapWords(s, w-10, 3) {
+			d.l.Put(th.Dim, name).PutClip(th.Strong, text, w-10)
+			d.end()
+			name = "          "
+		}
 	}
 	if t.by.row != nil {
 		d.step(&t.by)

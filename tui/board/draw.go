@@ -2,7 +2,10 @@ package board
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	"charm.land/lipgloss/v2"
 
 	"tokenrouter/runtime/metrics"
 	"tokenrouter/tui/frame"
@@ -72,10 +75,11 @@ func (m *Model) layout(w, h int) layout {
 	return l
 }
 
-// figures are what metrics says at one moment. They change four times a second:
-// faster digits cannot be read.
+// figures are what metrics says at one moment. They change four times a second,
+// and with them where requests stand: faster ones cannot be read.
 type figures struct {
 	at    int64
+	late  int64 // newest record then
 	marks int
 	snap  metrics.Snapshot
 	cmp   metrics.Comparison
@@ -83,6 +87,7 @@ type figures struct {
 	bins  []metrics.Bin
 	width int
 	span  time.Duration
+	share float64 // upper end of the row of shares
 }
 
 const figuresEvery = int64(250 * time.Millisecond)
@@ -90,10 +95,19 @@ const figuresEvery = int64(250 * time.Millisecond)
 // refresh brings the figures up to now, if they are old enough.
 func (m *Model) refresh(now int64, columns int) {
 	f := &m.figs
-	if f.width == columns && f.at > 0 && now-f.at < figuresEvery && now >= f.at && f.marks == m.evSeq {
+	if f.width == columns && f.at > 0 && now-f.at < figuresEvery && now >= f.at && f.marks == m.evSeq && !m.status.Paused {
 		return
 	}
-	f.at, f.width, f.marks = max(now, 1), columns, m.evSeq
+	f.at, f.width, f.marks, f.late = max(now, 1), columns, m.evSeq, m.latest
+	for i := range m.cores {
+		m.cores[i].see()
+	}
+	for _, r := range m.slots {
+		r.see(m.n)
+	}
+	if in := m.UI.inspect; in != nil {
+		in.req.see(m.n)
+	}
 	f.snap = m.fold.Snapshot(now)
 	f.cmp = m.fold.Compare(now)
 	f.all = m.fold.Marks()
@@ -129,7 +143,7 @@ func (m *Model) Draw(w, h int, now int64, keys []frame.Row) []frame.Row {
 		out = append(out, frame.Row{})
 	}
 	out = append(out, m.chartRows(lay, columns, now)...)
-	out = append(out, m.requestRows(lay, now)...)
+	out = append(out, m.requestRows(lay)...)
 	out = append(out, m.bottomRows(lay, now)...)
 	if lay.machine {
 		out = append(out, m.machineRow(w))
@@ -163,19 +177,22 @@ func (m *Model) foot(out []frame.Row, w, h int, keys []frame.Row) []frame.Row {
 	return append(out, frame.Row{})
 }
 
+// tooSmall says what is needed; in a box where there is room for one.
 func (m *Model) tooSmall(w, h int) []frame.Row {
-	out := make([]frame.Row, h)
-	text := []string{
-		fmt.Sprintf("window %d%s%d", w, m.theme.G.Times, h),
-		fmt.Sprintf("needs %d%s%d", minWidth, m.theme.G.Times, minHeight),
+	th := m.theme
+	lines := []string{
+		fmt.Sprintf("window %d%s%d", w, th.G.Times, h),
+		fmt.Sprintf("needs %d%s%d", minWidth, th.G.Times, minHeight),
 		"q quits",
 	}
-	if w >= 44 {
-		text = []string{fmt.Sprintf("This window is %d columns by %d rows.", w, h), fmt.Sprintf("tokenrouter needs %d by %d. q quits.", minWidth, minHeight)}
+	out := make([]frame.Row, h)
+	text := strings.Join(lines, "\n")
+	if box := th.Dialog.Render(text); lipgloss.Width(box) < w && lipgloss.Height(box) < h {
+		text = lipgloss.Place(w, h, lipgloss.Center, lipgloss.Center, box)
 	}
-	for i, s := range text {
+	for i, s := range strings.Split(text, "\n") {
 		if i < h {
-			out[i] = frame.NewLine(w, m.theme.G.ASCII).Put("", s).End()
+			out[i] = frame.Cut(frame.Row{S: s, W: lipgloss.Width(s)}, w, th.G.ASCII)
 		}
 	}
 	return out
@@ -186,13 +203,19 @@ func (m *Model) header(w int, now int64) frame.Row {
 	th, s := m.theme, &m.status
 	l := m.line.Start(w)
 	right := m.recording(now)
-	l.Put("", " ").Put(th.Title, orElse(m.info.Program, "tokenrouter"))
+	name, _, _ := strings.Cut(orElse(m.info.Program, "tokenrouter"), " ") // the version is in the help
+	l.Put("", " ").Put(th.Title, name)
 	gap := "   "
 	if w < 110 {
 		gap = "  "
 	}
 	l.Put("", gap)
 	room := w - frame.Width(right) - 2
+	paused := ""
+	if s.Paused {
+		paused = " PAUSED "
+		room -= len(gap) + len(paused)
+	}
 	put := func(st frame.Style, text string) {
 		if l.W()+frame.Width(text) <= room {
 			l.Put(st, text)
@@ -221,7 +244,8 @@ func (m *Model) header(w int, now int64) frame.Row {
 		put(th.Strong, " "+th.G.Times+short(s.Speed))
 	}
 	if s.Paused {
-		put(th.Selected, gap[1:]+"PAUSED ")
+		l.Put("", gap).Put(th.Selected, paused)
+		room += len(gap) + len(paused)
 	}
 	if room > l.W() {
 		l.To(room)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
@@ -14,23 +15,25 @@ type eventLine struct {
 	at    int64
 	level tape.Level
 	text  string
-	count int // how often the same thing was said in a row
-	seq   int // of the newest
+	count int     // how often the same thing was said in a row
+	knob  string  // moved, with its file, "" for other events
+	from  float64 // where the knob stood
 }
 
 // note adds a line. The same words again only count.
 func (m *Model) note(e eventLine) {
 	m.evSeq++
-	e.seq, e.count = m.evSeq, 1
+	e.count = 1
 	// A fault that repeats every step stays one line, wherever it stands among
 	// the newest ones.
 	for i := len(m.events) - 1; i >= max(0, len(m.events)-8); i-- {
 		old := m.events[i]
 		if old.text == e.text && old.level == e.level && e.level != tape.Info {
-			m.events[i].count, m.events[i].at, m.events[i].seq = old.count+1, e.at, e.seq
+			m.events[i].count, m.events[i].at = old.count+1, e.at
 			return
 		}
 	}
+	m.evLines++
 	if len(m.events) >= keptEvents {
 		m.events = append(m.events[:0], m.events[keptEvents/4:]...)
 	}
@@ -59,7 +62,7 @@ func (m *Model) noteHost(h tape.Host, at int64) {
 		m.noteRouter(h, at)
 	case *tape.Knob:
 		if h.Old != h.New {
-			m.note(eventLine{at: at, level: tape.Info, text: fmt.Sprintf("knob %s %s -> %s", h.Knob, short(h.Old), short(h.New))})
+			m.noteKnob(h, at)
 		}
 	case *tape.Setting:
 		if h.Setting == "paused" {
@@ -73,6 +76,25 @@ func (m *Model) noteHost(h tape.Host, at int64) {
 	case *tape.Message:
 		m.note(eventLine{at: at, level: h.Level, text: h.Text})
 	}
+}
+
+// sameMove is how long after a move of a knob another one counts as the same
+// move.
+const sameMove = int64(5 * time.Second)
+
+// noteKnob adds a line for a knob that moved. A slider moves in many steps; they
+// stand in one line.
+func (m *Model) noteKnob(h *tape.Knob, at int64) {
+	e := eventLine{at: at, level: tape.Info, knob: h.Router + " " + h.Knob, from: h.Old}
+	if n := len(m.events); n > 0 {
+		if last := &m.events[n-1]; last.knob == e.knob && at-last.at < sameMove {
+			e.from = last.from
+			m.events = m.events[:n-1]
+			m.evLines--
+		}
+	}
+	e.text = fmt.Sprintf("knob %s %s -> %s", h.Knob, short(e.from), short(h.New))
+	m.note(e)
 }
 
 // notePolicy says which thresholds are in force.

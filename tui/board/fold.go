@@ -246,6 +246,7 @@ func (m *Model) finish(r *request, reason string, at int64) {
 	}
 	r.enter(finished, event.Front, at)
 	r.reason, r.away, r.last, r.drops, r.held = reason, 0, decision{}, nil, nil
+	m.ended++
 	m.done = append(m.done, r)
 	m.sum += len(r.tokens)
 	for len(m.done) > keptFinished || m.sum > keptTokens && len(m.done) > 1 {

@@ -78,19 +78,32 @@ func (m *Model) Edge(last bool) {
 // Switch moves the token cursor to the next (d > 0) or previous token at which
 // the writer changes; it reports whether there is one.
 func (m *Model) Switch(d int) bool {
+	i, ok := m.findSwitch(d)
+	if ok {
+		m.UI.inspect.moveTo(i)
+		m.UI.inspect.follow = false
+	}
+	return ok
+}
+
+// HasSwitch reports whether Switch would move.
+func (m *Model) HasSwitch(d int) bool {
+	_, ok := m.findSwitch(d)
+	return ok
+}
+
+func (m *Model) findSwitch(d int) (at int, ok bool) {
 	in := m.UI.inspect
 	if in == nil {
-		return false
+		return 0, false
 	}
 	r := in.req
 	for i := in.cursor() + d; i > r.gone && i < r.len(); i += d {
 		if r.tokens[i-r.gone].writer != r.tokens[i-r.gone-1].writer {
-			in.moveTo(i)
-			in.follow = false
-			return true
+			return i, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // cursor is where the cursor stands now: at the newest token while it follows.
@@ -193,26 +206,9 @@ func (m *Model) inspectTitle(r *request, w int, tail string) frame.Row {
 
 // question is what was asked, in at most n rows.
 func (m *Model) question(r *request, w, n int) []frame.Row {
-	text := strings.Join(strings.Fields(flat(r.question)), " ")
-	if text == "" {
-		return nil
-	}
 	var out []frame.Row
-	for len(out) < n && text != "" {
-		head := text
-		if len(out) == n-1 {
-			head = frame.Clip(text, w-2, m.theme.G.ASCII)
-			text = ""
-		} else if frame.Width(text) > w-2 {
-			cut := strings.LastIndexByte(text[:min(len(text), w-2)], ' ')
-			if cut <= 0 {
-				cut = len(text)
-			}
-			head, text = text[:cut], strings.TrimSpace(text[cut:])
-		} else {
-			text = ""
-		}
-		out = append(out, m.line.Start(w).Put("", " ").Put(m.theme.Dim, head).End())
+	for _, text := range wrapWords(strings.Join(strings.Fields(r.question), " "), w-2, n) {
+		out = append(out, m.line.Start(w).Put("", " ").PutClip(m.theme.Dim, text, w-2).End())
 	}
 	return out
 }
@@ -281,7 +277,7 @@ func (in *inspector) text(m *Model, w, h int) []frame.Row {
 	r := in.req
 	if len(r.tokens) == 0 {
 		l := frame.NewLine(w, m.theme.G.ASCII)
-		m.putEmpty(l, r, w)
+		m.putEmpty(l, r, w, false)
 		return []frame.Row{l.End()}
 	}
 	at := 0

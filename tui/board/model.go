@@ -28,9 +28,11 @@ type Model struct {
 	slots []*request // rows of the request pane; a new request takes the place of a finished one
 	done  []*request // finished requests, oldest first
 	sum   int        // tokens kept of finished requests
+	ended int        // requests that have finished
 
 	events  []eventLine // oldest first
 	evSeq   int         // events ever seen
+	evLines int         // lines ever added for them
 	machine *tape.Telemetry
 	latest  int64      // time of the newest record
 	seq     uint64     // of the newest record
@@ -55,6 +57,21 @@ type coreState struct {
 	running *batch
 	rows    []event.Row // of the running batch
 	sampled []int       // indices of its sampling rows
+	seen    coreLook
+}
+
+// coreLook is a subserver as it is shown until the next look.
+type coreLook struct {
+	load tape.Load
+	rows int        // of the running batch, 0 when idle
+	rule event.Rule // why it was started
+}
+
+func (c *coreState) see() {
+	c.seen = coreLook{load: c.load, rows: len(c.rows)}
+	if c.running != nil {
+		c.seen.rule = c.running.rule
+	}
 }
 
 // New returns the model for a session.

@@ -1,6 +1,10 @@
 package board
 
-import "tokenrouter/runtime/event"
+import (
+	"time"
+
+	"tokenrouter/runtime/event"
+)
 
 // Info is what stays the same for a whole session.
 type Info struct {
@@ -9,6 +13,9 @@ type Info struct {
 	Session string      // folder of the session, "" when nothing is recorded
 	Profile string      // cost profile that the paced clock uses
 	Seed    uint64
+	// Step is the time that the cost profile gives a step of rows decode rows,
+	// nil when there is none.
+	Step    func(p event.Peer, rows int) time.Duration
 	GPUNote string                   // why no GPU is shown, "" when one is
 	Text    func(event.Token) []byte // bytes of a token; may be part of a UTF-8 sequence
 	EOS     []event.Token            // end marks, shown as a mark and not as text

@@ -89,6 +89,31 @@ type request struct {
 	given   string
 	flow    flow
 	updated uint64 // grows with every change of tokens
+	seen    reqLook
+}
+
+// reqLook is where a request stands as it is shown until the next look.
+type reqLook struct {
+	looked  bool
+	state   state
+	at      event.Peer
+	prefill bool
+	away    int64
+	rate    float64 // tokens per second
+	share   float64 // of the last subserver
+}
+
+func (r *request) see(peers int) {
+	r.seen = reqLook{true, r.state, r.at, r.prefill, r.away, r.rate(), r.share(peer(peers - 1))}
+}
+
+// look is the newest look, or the first one of a request that has none; an end
+// is seen at once.
+func (r *request) look(peers int) *reqLook {
+	if !r.seen.looked || r.state == finished && r.seen.state != finished {
+		r.see(peers)
+	}
+	return &r.seen
 }
 
 const maxTokens = 1024

@@ -10,7 +10,7 @@ import (
 
 // requestRows is the request pane: a title and lay.reqs lines. Every request has
 // its place; a new one takes the place of one that is finished.
-func (m *Model) requestRows(lay layout, now int64) []frame.Row {
+func (m *Model) requestRows(lay layout) []frame.Row {
 	th := m.theme
 	slots := m.shownSlots()
 	each := 1
@@ -24,11 +24,11 @@ func (m *Model) requestRows(lay layout, now int64) []frame.Row {
 
 	active := 0
 	for _, r := range slots {
-		if r.state != finished {
+		if r.look(m.n).state != finished {
 			active++
 		}
 	}
-	title := fmt.Sprintf("requests (%d)", active)
+	title := fmt.Sprintf("requests  %d active, %d done", active, m.ended)
 	if hidden := len(slots) - len(shown); hidden > 0 {
 		title += fmt.Sprintf("  %d-%d of %d", m.UI.top+1, m.UI.top+len(shown), len(slots))
 	}
@@ -40,26 +40,26 @@ func (m *Model) requestRows(lay layout, now int64) []frame.Row {
 	out = append(out, m.rule(lay.w, title, tail, m.UI.Focus == FocusRequests))
 	for i, r := range shown {
 		picked := m.UI.Focus == FocusRequests && m.UI.top+i == m.UI.Slot
-		out = append(out, m.requestLines(r, lay.w, each, picked, now)...)
+		out = append(out, m.requestLines(r, lay.w, each, picked)...)
 	}
 	if len(slots) == 0 {
 		l := m.line.Start(lay.w)
 		out = append(out, l.Put(th.Dim, "  no request has arrived yet").End())
 	}
-	out = append(out, m.ended(lay.w, lay.reqs+1-len(out), now)...)
+	out = append(out, m.endedRows(lay.w, lay.reqs+1-len(out))...)
 	for len(out) < lay.reqs+1 {
 		out = append(out, frame.Row{})
 	}
 	return out[:lay.reqs+1]
 }
 
-// ended are up to n lines for the latest finished requests whose place has been
+// endedRows are up to n lines for the latest finished requests whose place has been
 // taken, newest first.
-func (m *Model) ended(w, n int, now int64) []frame.Row {
+func (m *Model) endedRows(w, n int) []frame.Row {
 	var out []frame.Row
 	for i := len(m.done) - 1; i >= 0 && len(out) < n; i-- {
 		if r := m.done[i]; !slices.Contains(m.slots, r) {
-			out = append(out, m.requestLines(r, w, 1, false, now)...)
+			out = append(out, m.requestLines(r, w, 1, false)...)
 		}
 	}
 	return out
@@ -89,7 +89,7 @@ const (
 	rightCols = 14
 )
 
-func (m *Model) requestLines(r *request, w, each int, picked bool, now int64) []frame.Row {
+func (m *Model) requestLines(r *request, w, each int, picked bool) []frame.Row {
 	th := m.theme
 	left := leftWide
 	if w < 100 {
@@ -99,30 +99,38 @@ func (m *Model) requestLines(r *request, w, each int, picked bool, now int64) []
 	if m.n == 1 {
 		right = 7
 	}
+	look := r.look(m.n)
+	lines := each
+	if each >= 3 { // the first one is the question
+		lines--
+	}
 	key := flowKey{width: w - left - right, overlap: each == 1, drops: m.UI.Drops, theme: th}
-	text := r.tail(key, each, m.n)
+	text := r.tail(key, lines, m.n)
 	out := make([]frame.Row, each)
 	for y := range out {
 		l := m.line.Start(w)
-		if y == 0 {
+		switch y {
+		case 0:
 			m.putID(l, r, picked)
 			m.putState(l, r, left)
-		} else if y == 1 {
-			m.putSecond(l, r, now)
+		case 1:
+			m.putSecond(l, r)
 		}
 		l.To(left)
-		if y < len(text) {
-			l.Row(text[y])
-		}
-		if y == 0 && len(r.tokens) == 0 {
-			m.putEmpty(l, r, w-right)
+		switch i := y - (each - lines); {
+		case i < 0:
+			l.PutClip(th.Dim, r.question, w-right-left)
+		case i == 0 && len(r.tokens) == 0:
+			m.putEmpty(l, r, w-right, lines == each)
+		case i < len(text):
+			l.Row(text[i])
 		}
 		if y == 0 {
 			l.To(w - right)
-			if v := r.rate(); v > 0 {
-				l.Put(th.Strong, fmt.Sprintf("%6s", rate(v)))
+			if look.rate > 0 {
+				l.Put(th.Strong, fmt.Sprintf("%6s", rate(look.rate)))
 				if m.n > 1 {
-					l.Put(th.Role(peer(m.n-1), m.n), fmt.Sprintf("%5.0f %%", 100*r.share(peer(m.n-1))))
+					l.Put(th.Role(peer(m.n-1), m.n), fmt.Sprintf("%5.0f %%", 100*look.share))
 				}
 			}
 		}
@@ -144,10 +152,10 @@ func (m *Model) putID(l *frame.Line, r *request, picked bool) {
 // putState says where a request stands; the hand-off's mark stands before the
 // peer's name.
 func (m *Model) putState(l *frame.Line, r *request, left int) {
-	th := m.theme
+	th, look := m.theme, r.look(m.n)
 	room := left - 1 - l.W()
 	switch {
-	case r.state == finished:
+	case look.state == finished:
 		switch {
 		case r.right > 0:
 			l.PutClip(th.Good, th.G.OK+" right", room)
@@ -158,17 +166,17 @@ func (m *Model) putState(l *frame.Line, r *request, left int) {
 		default:
 			l.PutClip(th.Dim, "done", room)
 		}
-	case r.state == waiting:
+	case look.state == waiting:
 		l.PutClip(th.Warn, "waiting", room)
-	case r.at != event.Front && r.state == running:
-		l.PutClip(th.Role(r.at, m.n), "in "+m.role(r.at), room)
-	case r.at != event.Front:
-		l.PutClip(th.Pending, "> "+m.role(r.at), room)
-	case r.state == inFlight:
+	case look.at != event.Front && look.state == running:
+		l.PutClip(th.Role(look.at, m.n), "in "+m.role(look.at), room)
+	case look.at != event.Front:
+		l.PutClip(th.Pending, "> "+m.role(look.at), room)
+	case look.state == inFlight:
 		l.PutClip(th.Pending, "> "+m.role(event.Front), room)
-	case r.state == running && r.prefill:
+	case look.state == running && look.prefill:
 		l.PutClip(th.Role(event.Front, m.n), "prefill", room)
-	case r.state == running:
+	case look.state == running:
 		l.PutClip(th.Role(event.Front, m.n), "running", room)
 	default:
 		l.PutClip(th.Strong, "ready", room)
@@ -176,22 +184,19 @@ func (m *Model) putState(l *frame.Line, r *request, left int) {
 }
 
 // putSecond is the second line of a request's left column.
-func (m *Model) putSecond(l *frame.Line, r *request, now int64) {
-	th := m.theme
+func (m *Model) putSecond(l *frame.Line, r *request) {
+	th, look := m.theme, r.look(m.n)
 	l.Put("", "  ")
-	switch {
-	case r.state == finished:
-		l.Put(th.Dim, fmt.Sprintf("%d tokens", r.len()))
-	case r.away > 0:
-		l.Put(th.Pending, fmt.Sprintf("pending %d ms", max(m.latest-r.away, 0)/1e6))
-	default:
-		l.Put(th.Dim, fmt.Sprintf("%d tokens", r.len()))
+	if look.state != finished && look.away > 0 {
+		l.Put(th.Pending, fmt.Sprintf("pending %d ms", max(m.figs.late-look.away, 0)/1e6))
+		return
 	}
-	_ = now
+	l.Put(th.Dim, fmt.Sprintf("%d tokens", r.len()))
 }
 
-// putEmpty says why there is no text yet.
-func (m *Model) putEmpty(l *frame.Line, r *request, end int) {
+// putEmpty says why there is no text yet, and what was asked if that stands
+// nowhere else.
+func (m *Model) putEmpty(l *frame.Line, r *request, end int, question bool) {
 	th := m.theme
 	text := ""
 	switch {
@@ -201,7 +206,7 @@ func (m *Model) putEmpty(l *frame.Line, r *request, end int) {
 		text = fmt.Sprintf("(prefill %d tokens)", r.prompt)
 	}
 	l.PutClip(th.Dim, text, end-l.W())
-	if r.question != "" && l.W() < end-20 {
+	if question && r.question != "" && l.W() < end-20 {
 		l.Put("", " ").PutClip(th.Dim, r.question, end-l.W())
 	}
 }

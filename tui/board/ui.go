@@ -13,6 +13,11 @@ const (
 	focusEnd
 )
 
+// Next is the pane behind f.
+func (f Focus) Next() Focus { return (f + 1) % focusEnd }
+
+func (f Focus) String() string { return [...]string{"knobs", "requests", "events"}[f%focusEnd] }
+
 // UI is what the keys change of the board itself.
 type UI struct {
 	Focus Focus
@@ -25,7 +30,7 @@ type UI struct {
 
 	top     int // first row of the request pane
 	evBack  int // events between the newest and the one at the top; 0 follows
-	evSeen  int // events that had been seen when the pane left the newest one
+	evSeen  int // lines that had been added when the pane left the newest one
 	inspect *inspector
 }
 
@@ -41,7 +46,7 @@ func (u *UI) clamp(m *Model) {
 }
 
 // NextFocus moves the focus to the next pane.
-func (m *Model) NextFocus() { m.UI.Focus = (m.UI.Focus + 1) % focusEnd }
+func (m *Model) NextFocus() { m.UI.Focus = m.UI.Focus.Next() }
 
 // Move moves the pick of the pane in focus by d rows.
 func (m *Model) Move(d int) {
@@ -65,10 +70,10 @@ func (m *Model) Move(d int) {
 func (m *Model) moveEvents(d int) {
 	u := &m.UI
 	if u.evBack == 0 {
-		u.evSeen = m.evSeq
+		u.evSeen = m.evLines
 	}
 	u.evBack = min(max(u.back(m)+d, 0), max(len(m.events)-1, 0))
-	u.evSeen = m.evSeq
+	u.evSeen = m.evLines
 }
 
 // back is how many lines lie above the pane now: new ones push it down, so that
@@ -77,7 +82,7 @@ func (u *UI) back(m *Model) int {
 	if u.evBack == 0 {
 		return 0
 	}
-	return min(u.evBack+m.evSeq-u.evSeen, max(len(m.events)-1, 0))
+	return min(u.evBack+m.evLines-u.evSeen, max(len(m.events)-1, 0))
 }
 
 // PickedKnob is the knob that left and right move.

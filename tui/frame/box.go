@@ -7,9 +7,7 @@ func Box(g *Glyphs, border Style, width int, title, note Row, rows []Row) []Row 
 	out := make([]Row, 0, len(rows)+2)
 	l := NewLine(width, g.ASCII)
 	inner := width - 4
-	if title.W > inner {
-		title = cut(title, inner, g.ASCII)
-	}
+	title = Cut(title, inner, g.ASCII)
 	if note.W > 0 && title.W+note.W+3 > inner {
 		note = Row{}
 	}
@@ -22,17 +20,18 @@ func Box(g *Glyphs, border Style, width int, title, note Row, rows []Row) []Row 
 	out = append(out, l.End())
 	for _, r := range rows {
 		l.Start(width).Put(border, g.V).Put("", " ")
-		if r.W > inner {
-			r = cut(r, inner, g.ASCII)
-		}
-		l.Row(r).To(width-1).Put(border, g.V)
+		l.Row(Cut(r, inner, g.ASCII)).To(width-1).Put(border, g.V)
 		out = append(out, l.End())
 	}
 	l.Start(width).Put(border, g.BL).Repeat(border, g.H, width-2).Put(border, g.BR)
 	return append(out, l.End())
 }
 
-func cut(r Row, width int, ascii bool) Row {
+// Cut gives r, cut to width cells.
+func Cut(r Row, width int, ascii bool) Row {
+	if r.W <= width {
+		return r
+	}
 	return NewLine(width, ascii).Row(r).End()
 }
 
@@ -58,11 +57,7 @@ func Beside(gap int, ascii bool, widths []int, blocks ...[]Row) []Row {
 			}
 			l.To(x)
 			if y < len(b) {
-				r := b[y]
-				if r.W > widths[i] {
-					r = cut(r, widths[i], ascii)
-				}
-				l.Row(r)
+				l.Row(Cut(b[y], widths[i], ascii))
 			}
 			x += widths[i]
 		}

@@ -112,8 +112,8 @@ var table = []Binding{
 	{Drops, []string{"d"}, "d", "dropped", "show dropped candidates in the streams", onBoard},
 	{First, []string{"home", "g"}, "g/G", "ends", "first and newest token", inside},
 	{Last, []string{"end", "G"}, "", "", "", inside},
-	{AsJSONL, []string{"j"}, "j", "jsonl, a row per token", "export as jsonl", []Context{Menu}},
-	{AsPerfetto, []string{"p"}, "p", "perfetto, a time line", "export as perfetto", []Context{Menu}},
+	{AsJSONL, []string{"j"}, "j", "jsonl, a row per token", "JSONL, a row per token", []Context{Menu}},
+	{AsPerfetto, []string{"p"}, "p", "perfetto, a time line", "a trace for ui.perfetto.dev", []Context{Menu}},
 	{Help, []string{"?"}, "?", "help", "this help", everywhere},
 	{Quit, []string{"q", "ctrl+c"}, "q", "quit", "end the requests, close the session and quit; twice forces", everywhere},
 }

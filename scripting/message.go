@@ -133,7 +133,8 @@ func (vm *VM) Receive(msg *event.PeerReq, tokens []event.Token) event.Verdict {
 	return verdict
 }
 
-func (vm *VM) runReceive(msg *event.PeerReq, tokens []event.Token) (event.Verdict, error) {
+func (vm *VM) runReceive(msg *event.PeerReq, tokens []event.Token) (_ event.Verdict, err error) {
+	defer rescue(&err)
 	if vm.dead != nil {
 		return event.Verdict{}, vm.dead
 	}
@@ -143,7 +144,7 @@ func (vm *VM) runReceive(msg *event.PeerReq, tokens []event.Token) (event.Verdic
 	l.Push(vm.receive)
 	l.Push(vm.msg.msg)
 	l.Push(vm.msg.req)
-	err := l.PCall(2, 1, nil)
+	err = l.PCall(2, 1, nil)
 	vm.meter.end()
 	if err != nil {
 		return event.Verdict{}, vm.asError(err)

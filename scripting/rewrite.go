@@ -15,6 +15,10 @@ import (
 // a guard, a Go function that charges the cost, where it cannot see that the
 // cost is small. Guards are locals of the chunk under names that no Lua text can
 // spell, so a router can neither see nor replace them.
+//
+// Two more rewrites keep clear of instructions that gopher-lua 1.1.2 gets wrong:
+// assignments of several values (parallel), and ... where one value is wanted:
+// in b = ... with a local b, it wipes out the locals behind b.
 const (
 	guardConcat = "(concat)" // (values...) -> string
 	guardStore  = "(store)"  // (table, key, value)
@@ -22,6 +26,7 @@ const (
 	guardKey    = "(key)"    // (key) -> the same key of a constructor
 	guardLen    = "(len)"    // (value) -> its length
 	guardText   = "(text)"   // (operand) -> the same operand of <, its bytes charged
+	guardOne    = "(one)"    // (value) -> the same value of ...
 )
 
 var guards = lib{
@@ -31,6 +36,7 @@ var guards = lib{
 	{guardKey, guardKeyFn},
 	{guardLen, guardLenFn},
 	{guardText, guardTextFn},
+	{guardOne, guardOneFn},
 }
 
 // freeIndex is the largest constant index that needs no guard.
@@ -78,13 +84,14 @@ func single(e ast.Expr) ast.Expr {
 }
 
 func manyValued(e ast.Expr) bool {
-	switch e := e.(type) {
-	case *ast.FuncCallExpr:
-		return !e.AdjustRet
-	case *ast.Comma3Expr:
-		return !e.AdjustRet
-	}
-	return false
+	call, ok := e.(*ast.FuncCallExpr)
+	return ok && !call.AdjustRet || isRest(e)
+}
+
+// isRest says that an expression is ... without parentheses.
+func isRest(e ast.Expr) bool {
+	rest, ok := e.(*ast.Comma3Expr)
+	return ok && !rest.AdjustRet
 }
 
 // concat turns a .. b .. c, which binds to the right, into one call.
@@ -138,8 +145,10 @@ func (w *walker) table(e *ast.TableExpr) ast.Expr {
 		w.fail(e.Line(), "a table constructor may have %d fields, this one has %d", maxFields, len(e.Fields))
 		return e
 	}
-	for _, f := range e.Fields {
-		f.Value = w.expr(f.Value)
+	for i, f := range e.Fields {
+		if f.Key != nil || i < len(e.Fields)-1 || !isRest(f.Value) {
+			f.Value = w.expr(f.Value)
+		}
 		if f.Key == nil {
 			continue
 		}
@@ -189,10 +198,12 @@ func (w *walker) assignment(s *ast.AssignStmt) ast.Stmt {
 			guarded = guarded || !cheapKey(lhs.Key)
 		}
 	}
-	for i, rhs := range s.Rhs {
-		if rhs != done {
-			s.Rhs[i] = w.expr(rhs)
-		}
+	switch {
+	case done != nil:
+	case len(s.Lhs) == 1 && len(s.Rhs) == 1:
+		s.Rhs[0] = w.expr(s.Rhs[0])
+	default:
+		w.exprs(s.Rhs)
 	}
 	switch {
 	case len(s.Lhs) > 1 || len(s.Rhs) > 1:

@@ -114,6 +114,9 @@ func guardTextFn(l *lua.LState) int {
 	return 1
 }
 
+// guardOneFn passes one value.
+func guardOneFn(*lua.LState) int { return 1 }
+
 // guardStoreFn is t[k] = v.
 func guardStoreFn(l *lua.LState) int {
 	key := l.Get(2)

@@ -174,27 +174,37 @@ func withoutAddresses(s string) string {
 
 // Route decides about a row. It never fails: a fault takes the default.
 func (vm *VM) Route(row *Row) Decision {
-	d := Decision{Dest: vm.env.Self, State: row.State}
-	dest, action, err := vm.call(vm.route, row)
-	if err == nil {
-		d.Dest, d.Action, err = vm.decision(dest, action)
-		if err != nil {
-			err = vm.at(row, err)
-		}
-	}
-	if err == nil {
-		d.State, err = vm.row.newState(&vm.enc)
-		if err != nil {
-			err = vm.at(row, err)
-		}
-	}
+	d, err := vm.decide(row)
 	vm.row.leave()
 	if err != nil {
-		d = Decision{Dest: event.Front, State: row.State, Fault: err.Error()}
+		d = Decision{Dest: event.Front, State: row.State, Fault: vm.fault(vm.route, err)}
 	}
 	vm.routed, vm.after = row, d.State
 	vm.audit(&d.Fault)
 	return d
+}
+
+func (vm *VM) decide(row *Row) (d Decision, err error) {
+	defer rescue(&err)
+	dest, action, err := vm.call(vm.route, row)
+	if err != nil {
+		return d, err
+	}
+	if d.Dest, d.Action, err = vm.decision(dest, action); err != nil {
+		return d, vm.at(row, err)
+	}
+	if d.State, err = vm.row.newState(&vm.enc); err != nil {
+		return d, vm.at(row, err)
+	}
+	return d, nil
+}
+
+// rescue turns a panic over what a router left behind into a fault. Calls into
+// Lua have it from PCall; a damaged value may come to light only later.
+func rescue(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the interpreter failed: %v", p)
+	}
 }
 
 // call runs a hook on a row and returns its first two values.
@@ -307,16 +317,22 @@ func (vm *VM) Send(row *Row, dest event.Peer) (budget int, fields []byte, fault 
 	if row == vm.routed {
 		seen.State = vm.after
 	}
-	v, _, err := vm.call(vm.send, &seen, vm.destName(dest))
-	if err == nil {
-		budget, fields, err = vm.sendResult(v)
-	}
+	budget, fields, err := vm.runSend(&seen, dest)
 	vm.row.leave()
 	if err != nil {
 		budget, fields, fault = 0, nil, vm.fault(vm.send, err)
 	}
 	vm.audit(&fault)
 	return budget, fields, fault
+}
+
+func (vm *VM) runSend(row *Row, dest event.Peer) (budget int, fields []byte, err error) {
+	defer rescue(&err)
+	v, _, err := vm.call(vm.send, row, vm.destName(dest))
+	if err != nil {
+		return 0, nil, err
+	}
+	return vm.sendResult(v)
 }
 
 // fault prefixes an error that has no line with where the function stands.

@@ -285,9 +285,12 @@ func (w *walker) function(f *ast.FunctionExpr, args []kind, extra ...string) {
 	w.pop()
 }
 
+// exprs walks a list of values, the last of which may be many.
 func (w *walker) exprs(list []ast.Expr) {
 	for i, e := range list {
-		list[i] = w.expr(e)
+		if i < len(list)-1 || !isRest(e) {
+			list[i] = w.expr(e)
+		}
 	}
 }
 
@@ -302,6 +305,8 @@ func (w *walker) expr(e ast.Expr) ast.Expr {
 		}
 	case *ast.TableExpr:
 		return w.table(e)
+	case *ast.Comma3Expr:
+		return guardCall(guardOne, e, e)
 	case *ast.FuncCallExpr:
 		if e.Func != nil {
 			e.Func = w.expr(e.Func)

@@ -1,6 +1,10 @@
 package scripting
-import ("testing"
-lua "github.com/yuin/gopher-lua")
+
+import (
+	lua "github.com/yuin/gopher-lua"
+	"testing"
+)
+
 func TestZZStock(t *testing.T) {
 	for _, c := range []string{
 		"local function run(...) local b = 0 for i=1,2 do b = (...) end return b end return run('v', 4)",

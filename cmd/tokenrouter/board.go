@@ -27,8 +27,8 @@ type boardCmd struct {
 	Clock   string  `default:"paced" enum:"live,paced" help:"paced (at the rhythm of --profile) or live (as fast as the machine can)."`
 	Once    bool    `help:"Print one snapshot of the board as text and exit."`
 	Seconds float64 `default:"3" help:"With --once: how long to run before the snapshot."`
-	Theme   string  `default:"auto" enum:"auto,dark,light" help:"Colours for a dark or a light background."`
-	Palette string  `default:"default" enum:"default,deuteranopia" help:"Colours that are told apart without red and green."`
+	Theme   string  `default:"auto" enum:"auto,dark,light" help:"Colours for a dark or a light background: auto, dark or light."`
+	Palette string  `default:"default" enum:"default,deuteranopia" help:"default, or deuteranopia: colours that are told apart without red and green."`
 	ASCII   bool    `name:"ascii" help:"Draw with ASCII characters only."`
 }
 

@@ -184,6 +184,9 @@ func printEntry(w io.Writer, e *store.Entry) {
 	state := "open, or ended without closing"
 	if m.Closed != nil {
 		state = m.Closed.Reason + " after " + time.Duration(m.Closed.Duration).Round(time.Second).String()
+		if why := m.Closed.Stopped; why != "" {
+			state += ", recording stopped before (" + why + ")"
+		}
 	}
 	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, m.StartedAt.Format(time.DateTime), models,
 		routerLabel(m.Router.File, m.Router.Hash), sizeText(e.Bytes), state)

@@ -17,25 +17,25 @@ import (
 
 // clusterFlags say what is hosted and how it runs; board and run share them.
 type clusterFlags struct {
-	Models  string            `default:"tiny-37k,tiny-3.7m" placeholder:"A,B[,C]" help:"Models, small first. Embedded: ${models}."`
-	Router  string            `default:"r2r" placeholder:"NAME|FILE" help:"Router: a shipped name or a Lua file."`
-	Routers string            `default:"routers" placeholder:"DIR" help:"Folder of your own routers; the first edit of a shipped one copies it there."`
+	Models  string            `default:"tiny-37k,tiny-3.7m" placeholder:"A,B[,C]" help:"Two or three models, small first (default: ${default}). Embedded: ${models}."`
+	Router  string            `default:"r2r" placeholder:"NAME|FILE" help:"Router: a shipped name, one of --routers, or a Lua file (default: ${default})."`
+	Routers string            `default:"routers" placeholder:"DIR" help:"Folder of your own routers; the first edit of a shipped one copies it there (default: ${default})."`
 	Param   map[string]string `placeholder:"KNOB=V" help:"Set a knob of the router; may be repeated."`
 
 	Concurrency int     `short:"n" default:"4" help:"Requests that the closed loop keeps outstanding."`
-	Batch       string  `default:"eager" placeholder:"eager|fixed:B0,B1" help:"Threshold policy."`
+	Batch       string  `default:"eager" placeholder:"eager|fixed:B0,B1" help:"When a subserver starts a batch: at once, or with B ready requests (default: ${default})."`
 	Profile     string  `default:"a100-r2r" help:"Cost profile of the paced clock: a built-in name, or a JSON file of one."`
-	Speed       float64 `default:"1" help:"Factor on the paced clock."`
+	Speed       float64 `default:"1" help:"Factor on the paced clock; 2 is twice as fast."`
 	Seats       int     `default:"32" help:"Most rows of one batch."`
 	KVTokens    int     `name:"kv-tokens" default:"16384" help:"Size of each subserver's KV pool, in tokens."`
 
 	Seed        uint64   `default:"1" help:"Seed of problems and of sampling."`
-	Workload    string   `default:"light" enum:"light,heavy" help:"Generated problems: light (3-6 equations) or heavy (8-12)."`
+	Workload    string   `default:"light" enum:"light,heavy" help:"Generated problems: light (3-6 equations) or heavy (8-12, which the embedded models get wrong)."`
 	MaxTokens   int      `default:"160" help:"Most new tokens of a request."`
 	Greedy      bool     `help:"Take the most likely token. This is what the embedded models' own settings ask for, and the default unless --temperature is given."`
 	Temperature *float64 `help:"Sampling temperature; 0 is greedy."`
-	TopK        int      `help:"Sample from the K most likely tokens; 0 = all."`
-	TopP        float64  `default:"1" help:"Sample from the smallest set with this probability."`
+	TopK        int      `help:"With --temperature: sample from the K most likely tokens; 0 = all."`
+	TopP        float64  `default:"1" help:"With --temperature: sample from the smallest set with this probability."`
 	Stop        []string `sep:"none" help:"Stop string; may be repeated."`
 
 	Sessions   string `placeholder:"DIR" help:"Where sessions are recorded (default: the user's state folder)."`

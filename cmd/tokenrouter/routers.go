@@ -11,7 +11,7 @@ import (
 
 // routersCmd lists the routers that can be named.
 type routersCmd struct {
-	Routers string `default:"routers" placeholder:"DIR" help:"Folder of your own routers."`
+	Routers string `default:"routers" placeholder:"DIR" help:"Folder of your own routers (default: ${default})."`
 }
 
 func (r *routersCmd) Run() error {

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -164,6 +165,9 @@ func (s *subserver) takeOver(sw *swap) {
 // finishStep asks the router about every row and states the step's result.
 func (s *subserver) finishStep(d *stepOut) {
 	res := &event.StepResult{Batch: d.batch.ID, ExecNs: d.execNs}
+	if d.err == nil {
+		d.err = answered(d)
+	}
 	if d.err != nil {
 		res.Err = d.err.Error()
 		s.step(&event.Event{Kind: event.StepDone, Step: res})
@@ -183,6 +187,21 @@ func (s *subserver) finishStep(d *stepOut) {
 	}
 	res.RouteNs = int64(time.Since(t0))
 	s.step(&event.Event{Kind: event.StepDone, Step: res})
+}
+
+// answered says what is wrong with a step whose outputs are not one for each row
+// that samples.
+func answered(d *stepOut) error {
+	want := 0
+	for i := range d.batch.Rows {
+		if d.batch.Rows[i].Sample {
+			want++
+		}
+	}
+	if len(d.outs) != want {
+		return fmt.Errorf("the runner answered %d of %d rows", len(d.outs), want)
+	}
+	return nil
 }
 
 func (s *subserver) route(row *event.Row, out *event.Output) event.RowResult {

@@ -221,7 +221,7 @@ func (m *model) move(act keys.Action) {
 		d = -1
 	}
 	if m.at == keys.Helping {
-		m.helpTop = max(m.helpTop+d, 0)
+		m.helpTop = min(max(m.helpTop+d, 0), m.helpEnd)
 		return
 	}
 	m.a.board.Move(d)

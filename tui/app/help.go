@@ -37,7 +37,8 @@ func (m *model) help() string {
 	if name := m.info.Program; foot.Room() > frame.Width(name) {
 		foot.To(width-frame.Width(name)).Put(m.theme.Dim, name)
 	}
-	m.helpTop = min(m.helpTop, max(len(all)-body, 0))
+	m.helpEnd = max(len(all)-body, 0)
+	m.helpTop = min(m.helpTop, m.helpEnd)
 	shown := all[m.helpTop:min(m.helpTop+body, len(all))]
 	return m.box(width, slices.Concat(shown, []frame.Row{{}, foot.End()}))
 }
@@ -137,10 +138,7 @@ func (m *model) does(act keys.Action) string {
 	case keys.More:
 		return fmt.Sprintf("fewer or more requests at a time, now %d", s.Concurrency)
 	case keys.Copy:
-		if id, in := b.Inspecting(); in {
-			return fmt.Sprintf("copy the text of request #%d", id)
-		}
-		if id, ok := b.Picked(); ok {
+		if id, ok := m.subject(); ok {
 			return fmt.Sprintf("copy the text of request #%d", id)
 		}
 	case keys.Focus:

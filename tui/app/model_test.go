@@ -134,6 +134,65 @@ func TestHintsNameTheReason(t *testing.T) {
 	}
 }
 
+// The help lists every key with what it does now, and why one is off.
+func TestHelpListsEveryKey(t *testing.T) {
+	for open, c := range map[string]keys.Context{"": keys.Board, "enter": keys.Inspector} {
+		m, fake := still(t, synth.Paper())
+		if err := fake.SetClock("live"); err != nil {
+			t.Fatal(err)
+		}
+		m.Update(frameMsg{})
+		m.Update(tea.WindowSizeMsg{Width: 170, Height: 60})
+		if open != "" {
+			m.Update(keyMsg(open))
+		}
+		m.Update(keyMsg("?"))
+		text := ansi.Strip(m.View().Content)
+		for _, b := range keys.Table(c) {
+			if b.Help == "" {
+				continue
+			}
+			if !strings.Contains(text, " "+b.Show+" ") {
+				t.Errorf("the help of context %d does not list %s:\n%s", c, b.Show, text)
+			}
+			if now := m.does(b.Action); now != "" && !strings.Contains(text, now) && m.whyOff([]keys.Action{b.Action}) == "" {
+				t.Errorf("the help of context %d does not say %q", c, now)
+			}
+		}
+		want := []string{"off: live runs as fast as it can", "from the live clock to paced", "copy the text of request #", "underlined"}
+		if c == keys.Board {
+			want = append(want, "move threshold, now 0.5 of 0 to 4", "next router rstitch.lua, previous me.lua", "look into request #")
+		}
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("the help of context %d does not say %q:\n%s", c, w, text)
+			}
+		}
+	}
+}
+
+// In a small window the help scrolls, and nothing of it is out of reach.
+func TestHelpScrolls(t *testing.T) {
+	m, _ := still(t, synth.Paper())
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.Update(keyMsg("?"))
+	seen := ""
+	for range 80 {
+		fits(t, m)
+		seen += ansi.Strip(m.View().Content)
+		m.Update(keyMsg("down"))
+	}
+	for _, want := range []string{"pause: no new step", "first and newest token", "a warning or an error", "paced steps for which", "up/down scroll"} {
+		if !strings.Contains(seen, want) {
+			t.Errorf("%q is never shown", want)
+		}
+	}
+	m.Update(keyMsg("up"))
+	if text := ansi.Strip(m.View().Content); strings.Contains(text, "paced steps for which") {
+		t.Errorf("one line up from the end:\n%s", text)
+	}
+}
+
 func TestEditor(t *testing.T) {
 	none := func(string) (string, error) { return "", errors.New("not found") }
 	nano := func(n string) (string, error) {
@@ -182,11 +241,11 @@ func TestEditWithoutEditor(t *testing.T) {
 // says which happened.
 func TestCopyTooLong(t *testing.T) {
 	m, fake := still(t, synth.Paper())
-	if cmd := m.copied(copiedMsg{bytes: maxOSC52 + 1, path: "somewhere/copy.txt"}); cmd != nil {
+	if cmd := m.copied(copiedMsg{what: "request #3", bytes: maxOSC52 + 1, path: "somewhere/copy.txt"}); cmd != nil {
 		t.Error("too long a text is sent to the clipboard")
 	}
 	text := ansi.Strip(m.View().Content)
-	if !strings.Contains(text, "74001 bytes are too many for the clipboard (at most 74000); written to somewhere/copy.txt") {
+	if !strings.Contains(text, "request #3 is too long for the clipboard, 74001 bytes of at most 74000; written to somewhere/copy.txt") {
 		t.Errorf("the screen says:\n%s", text)
 	}
 	_, cmd := m.Update(keyMsg("y"))

@@ -80,7 +80,7 @@ func TestKeysChangeTheNextFrame(t *testing.T) {
 			{"\x1b", []string{"▸ events"}},
 			{"x", []string{"export the session so far", "JSONL, a row per token", "perfetto"}},
 			{"j", []string{"exported to " + s.fake.dir + "/export.jsonl"}},
-			{"y", []string{"bytes to the terminal's clipboard (OSC 52); also in " + s.fake.dir + "/copy.txt"}},
+			{"y", []string{"bytes, to the terminal's clipboard (OSC 52); also in " + s.fake.dir + "/copy.txt"}},
 			{"\r", []string{"request #1", "position", "entropy", `r2r.lua:7  return to("large"), KEEP`, "n/N next switch"}},
 			{"h", []string{"position"}},
 			{"\x1b", []string{"▸ events", "enter inspect"}},

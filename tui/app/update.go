@@ -23,7 +23,8 @@ type model struct {
 	under keys.Context // where esc goes back to
 	bye   bool         // quitting
 
-	helpTop int
+	helpTop int // first line of the help that is shown
+	helpEnd int // where it ends
 	laid    laid
 }
 
@@ -55,6 +56,7 @@ type (
 		err  error
 	}
 	copiedMsg struct {
+		what  string
 		text  string
 		path  string
 		osc   bool

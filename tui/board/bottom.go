@@ -11,7 +11,7 @@ import (
 )
 
 // bottomRows are knobs and events side by side: a title and lay.bottom lines.
-func (m *Model) bottomRows(lay layout, now int64) []frame.Row {
+func (m *Model) bottomRows(lay layout) []frame.Row {
 	left := lay.w * 2 / 5
 	left = min(max(left, 28), 72)
 	right := lay.w - left - 2
@@ -38,7 +38,7 @@ func (m *Model) knobRows(w, n int) []frame.Row {
 		out = append(out, m.knobRow(w, name, &s.Knobs[i], i == m.UI.Knob, focus, below < 1))
 	}
 	if k, ok := m.PickedKnob(); ok && below > 0 {
-		for _, text := range wrapWords(knobText(&k), w-5, below) {
+		for _, text := range knobText(&k, w-5, below) {
 			out = append(out, m.line.Start(w).Put("", "    ").PutClip(th.Dim, text, w-5).End())
 		}
 	}
@@ -52,13 +52,18 @@ func (m *Model) knobRows(w, n int) []frame.Row {
 	return append(out, m.bRow(w))
 }
 
-// knobText says what a knob is and how far it goes.
-func knobText(k *KnobState) string {
+// knobText says in at most n lines what a knob is, and how far it goes where
+// there is room for that as well.
+func knobText(k *KnobState, w, n int) []string {
 	text := fmt.Sprintf("%s to %s, default %s", short(k.Min), short(k.Max), short(k.Default))
 	if k.Help != "" {
 		text = k.Help + "; " + text
 	}
-	return text
+	lines := wrapWords(text, w, n)
+	if last := len(lines) - 1; frame.Width(lines[last]) > w {
+		return wrapWords(k.Help, w, n)
+	}
+	return lines
 }
 
 // wrapWords breaks a text into at most n lines; the last one holds the rest.
@@ -160,13 +165,19 @@ func (m *Model) eventRows(w, n int) []frame.Row {
 	}
 	out := []frame.Row{m.rule(w, title, tail, m.UI.Focus == FocusEvents)}
 	pinned := m.faulty != nil && back == 0
-	if pinned { // a broken router stays in sight until it is good
-		out = append(out, m.eventRow(w, m.faulty))
+	if pinned { // a broken router stays in sight, in full, until it is good
+		out = append(out, m.eventLines(w, m.faulty, n)...)
 	}
 	for i := len(m.events) - 1 - back; i >= 0 && len(out) <= n; i-- {
-		if e := &m.events[i]; !pinned || e.text != m.faulty.text {
-			out = append(out, m.eventRow(w, e))
+		e := &m.events[i]
+		if pinned && e.text == m.faulty.text {
+			continue
 		}
+		most := 1
+		if e.level != tape.Info {
+			most = 2
+		}
+		out = append(out, m.eventLines(w, e, min(most, n+1-len(out)))...)
 	}
 	for len(out) < n+1 {
 		out = append(out, frame.Row{})
@@ -174,25 +185,40 @@ func (m *Model) eventRows(w, n int) []frame.Row {
 	return out
 }
 
-func (m *Model) eventRow(w int, e *eventLine) frame.Row {
+// eventLines is an event in at most n lines.
+func (m *Model) eventLines(w int, e *eventLine, n int) []frame.Row {
 	th := m.theme
-	l := m.line.Start(w)
-	l.Put(th.Dim, " "+clock(e.at)+" ")
-	st := th.Text
+	st, mark := th.Text, ""
 	switch e.level {
 	case tape.Error:
-		st = th.Bad
-		l.Put(st, "! ")
+		st, mark = th.Bad, "! "
 	case tape.Warn:
-		st = th.Warn
-		l.Put(st, "! ")
+		st, mark = th.Warn, "! "
 	}
+	at := " " + clock(e.at) + " "
 	times := ""
 	if e.count > 1 {
 		times = fmt.Sprintf(" %s%d", th.G.Times, e.count)
 	}
-	l.PutClip(st, e.text, l.Room()-frame.Width(times)).Put(th.Dim, times)
-	return l.End()
+	indent := len(at) + len(mark)
+	room := w - indent - frame.Width(times)
+	texts := []string{e.text}
+	if n > 1 {
+		texts = wrapWords(e.text, room, n)
+	}
+	out := make([]frame.Row, 0, len(texts))
+	for i, text := range texts {
+		l := m.line.Start(w)
+		if i == 0 {
+			l.Put(th.Dim, at).Put(st, mark)
+		}
+		l.To(indent).PutClip(st, text, room)
+		if i == len(texts)-1 {
+			l.Put(th.Dim, times)
+		}
+		out = append(out, l.End())
+	}
+	return out
 }
 
 // machineRow says what the machine does.

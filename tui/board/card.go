@@ -171,7 +171,11 @@ func (m *Model) batchLine(p event.Peer, w int) frame.Row {
 	if late > 0 {
 		st = th.Warn
 	}
-	l.Put(st, fmt.Sprintf("%6.1f", s.StepMs)).Put(th.Dim, " ms")
+	step := fmt.Sprintf("%6.1f", s.StepMs)
+	if s.StepMs >= 1000 {
+		step = fmt.Sprintf(" %5.0f", s.StepMs)
+	}
+	l.Put(st, step).Put(th.Dim, " ms")
 	if late > 0 {
 		for _, text := range []string{fmt.Sprintf("  ! late, paced %.1f", late), fmt.Sprintf(" ! paced %.1f", late), fmt.Sprintf(" ! %.1f", late), " !"} {
 			if frame.Width(text) <= l.Room() {
@@ -224,9 +228,10 @@ func (m *Model) workLine(p event.Peer, w int) frame.Row {
 	}
 	if p != event.Front {
 		sent := percent(m.sent(p))
-		for _, text := range []string{" of " + m.others() + " rows come here", " of " + m.others() + " rows", " of rows"} {
-			if len(gap)+len(sent)+len(text) <= l.Room()+1 {
-				l.Put("", gap[1:]).Put(th.Strong, sent).Put(th.Dim, text)
+		of := " of " + m.others() + " rows"
+		for _, text := range [][2]string{{"", of + " come here"}, {"", of}, {"", " of rows"}, {" gets", ""}} {
+			if frame.Width(gap[1:]+text[0]+sent+text[1]) <= l.Room() {
+				l.Put(th.Dim, gap[1:]+text[0]).Put(th.Strong, sent).Put(th.Dim, text[1])
 				break
 			}
 		}

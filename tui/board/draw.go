@@ -132,7 +132,7 @@ func (m *Model) Draw(w, h int, now int64, keys []frame.Row) []frame.Row {
 	out = append(out, m.header(w, now))
 	if in := m.UI.inspect; in != nil {
 		out = append(out, in.draw(m, w, h-2, now)...)
-		return m.foot(out, w, h, keys)
+		return m.foot(out, w, h, now, keys)
 	}
 	out = append(out, m.cards(lay)...)
 	if lay.blank {
@@ -144,27 +144,27 @@ func (m *Model) Draw(w, h int, now int64, keys []frame.Row) []frame.Row {
 	}
 	out = append(out, m.chartRows(lay, columns, now)...)
 	out = append(out, m.requestRows(lay)...)
-	out = append(out, m.bottomRows(lay, now)...)
+	out = append(out, m.bottomRows(lay)...)
 	if lay.machine {
 		out = append(out, m.machineRow(w))
 	}
-	return m.foot(out, w, h, keys)
+	return m.foot(out, w, h, now, keys)
 }
 
 // foot cuts or fills out to h rows and ends it with the keys. The answer to the
 // last key stands above them.
-func (m *Model) foot(out []frame.Row, w, h int, keys []frame.Row) []frame.Row {
+func (m *Model) foot(out []frame.Row, w, h int, now int64, keys []frame.Row) []frame.Row {
 	for len(out) < h-1 {
 		out = append(out, frame.Row{})
 	}
 	out = out[:h-1]
-	if m.UI.Toast != "" {
+	if said := m.UI.said(now); said != "" {
 		l := m.line.Start(w)
 		st, mark := m.theme.Strong, " "
-		if m.UI.Alarm {
+		if m.UI.alarm {
 			st, mark = m.theme.Bad, " ! "
 		}
-		l.Put(st, mark).PutClip(st, m.UI.Toast, l.Room())
+		l.Put(st, mark).PutClip(st, said, l.Room())
 		out[h-2] = l.End()
 	}
 	if len(keys) > 0 {

@@ -16,8 +16,8 @@ type eventLine struct {
 	level tape.Level
 	text  string
 	count int     // how often the same thing was said in a row
-	knob  string  // moved, with its file, "" for other events
-	from  float64 // where the knob stood
+	moved string  // knob with its file, or batch: what goes in many steps; "" for other events
+	from  float64 // where a knob stood
 }
 
 // note adds a line. The same words again only count.
@@ -78,23 +78,30 @@ func (m *Model) noteHost(h tape.Host, at int64) {
 	}
 }
 
-// sameMove is how long after a move of a knob another one counts as the same
-// move.
+// sameMove is how long after a step another one belongs to the same move.
 const sameMove = int64(5 * time.Second)
 
-// noteKnob adds a line for a knob that moved. A slider moves in many steps; they
-// stand in one line.
+// noteKnob adds a line for a knob that moved.
 func (m *Model) noteKnob(h *tape.Knob, at int64) {
-	e := eventLine{at: at, level: tape.Info, knob: h.Router + " " + h.Knob, from: h.Old}
-	if n := len(m.events); n > 0 {
-		if last := &m.events[n-1]; last.knob == e.knob && at-last.at < sameMove {
-			e.from = last.from
-			m.events = m.events[:n-1]
-			m.evLines--
-		}
+	e := eventLine{at: at, level: tape.Info, moved: h.Router + " " + h.Knob, from: h.Old}
+	if last, ok := m.takeMove(&e); ok {
+		e.from = last.from
 	}
 	e.text = fmt.Sprintf("knob %s %s -> %s", h.Knob, short(e.from), short(h.New))
 	m.note(e)
+}
+
+// takeMove takes the newest line off if it is the step before e: what moves in
+// many steps stands in one line.
+func (m *Model) takeMove(e *eventLine) (last eventLine, ok bool) {
+	n := len(m.events)
+	if n == 0 || m.events[n-1].moved != e.moved || e.at-m.events[n-1].at >= sameMove {
+		return eventLine{}, false
+	}
+	last = m.events[n-1]
+	m.events = m.events[:n-1]
+	m.evLines--
+	return last, true
 }
 
 // notePolicy says which thresholds are in force.
@@ -108,7 +115,9 @@ func (m *Model) notePolicy(p *event.Policy, at int64) {
 		text = "batch " + p.Kind.String() + ", B " + strings.Join(parts, ",")
 	}
 	if text != m.policy {
-		m.note(eventLine{at: at, level: tape.Info, text: text})
+		e := eventLine{at: at, level: tape.Info, text: text, moved: "batch"}
+		m.takeMove(&e)
+		m.note(e)
 	}
 	m.policy = text
 }

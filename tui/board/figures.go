@@ -165,13 +165,16 @@ func (m *Model) comparison(w, n int) []frame.Row {
 		head()
 		add()
 	}
-	before := rate(c.Before.TokensPerS)
+	before, need := rate(c.Before.TokensPerS), c.Need
+	if w < 100 {
+		need = strings.TrimSuffix(need, " after the change")
+	}
 	switch {
 	case !c.Ready && c.Before.Seconds == 0:
-		l.Put(th.Dim, "before - | after  ").Put(th.Pending, "collecting: ").PutClip(th.Dim, c.Need, l.Room())
+		l.Put(th.Dim, "before - | after  ").Put(th.Pending, "collecting: ").PutClip(th.Dim, need, l.Room())
 	case !c.Ready:
 		l.Put(th.Dim, "before ").Put(th.Strong, before).Put(th.Dim, " | after  ")
-		l.Put(th.Pending, "collecting: ").PutClip(th.Dim, c.Need, l.Room())
+		l.Put(th.Pending, "collecting: ").PutClip(th.Dim, need, l.Room())
 	default:
 		l.Put(th.Dim, "before ").Put(th.Strong, before).Put(th.Dim, " | after ").Put(th.Strong, rate(c.After.TokensPerS)).Put(th.Dim, " tok/s   ")
 		st := th.Dim

@@ -125,6 +125,11 @@ func (m *Model) requestLines(r *request, w, each int, picked bool) []frame.Row {
 		case i < len(text):
 			l.Row(text[i])
 		}
+		if y == each-1 && r.right < 0 && r.answer != "" {
+			if note := "  right is " + r.answer; l.W()+frame.Width(note) <= w-right {
+				l.Put(th.Dim, note)
+			}
+		}
 		if y == 0 {
 			l.To(w - right)
 			if look.rate > 0 {

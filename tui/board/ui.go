@@ -1,6 +1,10 @@
 package board
 
-import "tokenrouter/runtime/event"
+import (
+	"time"
+
+	"tokenrouter/runtime/event"
+)
 
 // Focus is the pane that up and down move in.
 type Focus uint8
@@ -25,8 +29,10 @@ type UI struct {
 	Slot  int        // picked row of the request pane
 	B     event.Peer // subserver whose B the keys move
 	Drops bool       // dropped candidates are shown in the streams
-	Toast string     // answer to the last key, above the keys
-	Alarm bool       // the answer is an error
+
+	toast   string // answer to the last key, above the keys
+	alarm   bool   // it is an error
+	toastAt int64  // when it was first drawn, 0 not yet
 
 	top     int // first row of the request pane
 	evBack  int // events between the newest and the one at the top; 0 follows
@@ -112,5 +118,27 @@ func (m *Model) Picked() (id event.ReqID, ok bool) {
 	return s[m.UI.Slot].id, true
 }
 
-// Say shows the answer to a key.
-func (m *Model) Say(text string, alarm bool) { m.UI.Toast, m.UI.Alarm = text, alarm }
+// Say shows the answer to a key, for a while.
+func (m *Model) Say(text string, alarm bool) {
+	m.UI.toast, m.UI.alarm, m.UI.toastAt = text, alarm, 0
+}
+
+// How long an answer stays, ns of session time; it stands over the last row.
+const (
+	toastFor = int64(6 * time.Second)
+	alarmFor = int64(20 * time.Second)
+)
+
+// said is the answer that is shown at now, "" for none.
+func (u *UI) said(now int64) string {
+	if u.toast == "" {
+		return ""
+	}
+	if u.toastAt == 0 {
+		u.toastAt = max(now, 1)
+	}
+	if age := now - u.toastAt; age > alarmFor || age > toastFor && !u.alarm {
+		u.toast = ""
+	}
+	return u.toast
+}

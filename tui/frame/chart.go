@@ -24,15 +24,20 @@ func Stack(g *Glyphs, height int, top float64, layers []Layer, values [][]float6
 	flat := make([]int, len(values)*len(layers))
 	for c, v := range values {
 		b := flat[c*len(layers) : (c+1)*len(layers)]
-		sum := 0.0
+		sum, lowest := 0.0, -1 // lowest layer that has something
 		for i := range layers {
 			if i < len(v) && v[i] > 0 && !math.IsInf(v[i], 0) {
 				sum += v[i]
+				if lowest < 0 {
+					lowest = i
+				}
 			}
 			b[i] = int(math.Round(min(sum*scale, float64(height*8))))
 		}
-		if sum > 0 && len(b) > 0 && b[len(b)-1] == 0 {
-			b[len(b)-1] = 1
+		if sum > 0 && b[len(b)-1] == 0 { // too little for an eighth, but not nothing
+			for i := lowest; i < len(b); i++ {
+				b[i] = 1
+			}
 		}
 		bounds[c] = b
 	}
@@ -80,11 +85,12 @@ func stackCell(g *Glyphs, layers []Layer, bounds []int, floor int) (string, Styl
 		i = min(i+1, n-1)
 		ly = layers[i]
 	}
-	if ly.Solid != "" && top >= 4 {
+	switch {
+	case ly.Solid == "":
+	case top >= 4 || i < n-1:
 		return ly.Solid, ly.Style
-	}
-	if ly.Solid != "" && i < n-1 {
-		return ly.Solid, ly.Style
+	case floor > 0: // a part of a block would look like another layer
+		return " ", ""
 	}
 	return g.Levels[top], ly.Style
 }

@@ -183,6 +183,13 @@ func TestStackHeights(t *testing.T) {
 	if !strings.Contains(rows[0].S, "\x1b[32m") || !strings.Contains(rows[3].S, "\x1b[31m") {
 		t.Errorf("layers out of order: %q over %q", rows[0].S, rows[3].S)
 	}
+	for i, want := range []string{"\x1b[31m▁\x1b[m", "\x1b[32m▁\x1b[m"} { // next to nothing has its own colour too
+		v := make([]float64, 2)
+		v[i] = 0.01
+		if got := Stack(g, 1, 40, layers, [][]float64{v}); got[0].S != want {
+			t.Errorf("a little of layer %d is drawn as %q", i, got[0].S)
+		}
+	}
 	mono := Stack(ASCII(), 4, 40, []Layer{{Solid: "#"}, {Solid: ":"}}, [][]float64{{20, 20}})
 	if mono[0].S != ":" || mono[3].S != "#" {
 		t.Errorf("without colours the layers are %q over %q", mono[0].S, mono[3].S)

@@ -272,6 +272,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// Case F4: two vocabularies that differ are told apart, by the first id.
 func TestHashAndDiff(t *testing.T) {
 	a, b := load(t), load(t)
 	if a.Hash() != b.Hash() || len(a.Hash()) != 64 {

@@ -76,6 +76,8 @@ func (vm *VM) openAPI() {
 	g.RawSetString("roles", list)
 	g.RawSetString("to", l.NewFunction(vm.luaTo))
 	g.RawSetString("param", l.NewFunction(vm.luaParam))
+	g.RawSetString("pcall", l.NewFunction(vm.luaPCall))
+	g.RawSetString("xpcall", l.NewFunction(vm.luaXPCall))
 	g.RawSetString("APPEND", l.NewFunction(vm.luaAppend))
 	vm.row.open(vm)
 	vm.msg.open(vm)

@@ -26,15 +26,21 @@ const (
 )
 
 // audit measures the router's variables when it is time. A router that holds
-// too much starts afresh, and the call's fault says so.
+// too much starts afresh, and the call's fault says so. So does one over which
+// the interpreter panicked.
 func (vm *VM) audit(fault *string) {
-	if vm.dead != nil || !vm.overfull() {
+	p := vm.p
+	switch {
+	case vm.dead != nil:
+		return
+	case vm.broken:
+	case vm.overfull():
+		*fault = (&Error{File: p.File, Msg: fmt.Sprintf(
+			"the router's variables hold %d MiB, more than %d; they start afresh", vm.held>>20, MaxHeld>>20,
+		)}).Error()
+	default:
 		return
 	}
-	p := vm.p
-	*fault = (&Error{File: p.File, Msg: fmt.Sprintf(
-		"the router's variables hold %d MiB, more than %d; they start afresh", vm.held>>20, MaxHeld>>20,
-	)}).Error()
 	vm.l.Close()
 	if err := vm.load(p, false); err != nil {
 		vm.dead = err

@@ -10,13 +10,12 @@ import (
 )
 
 // baseLib is Lua's base library as far as a router needs it; pairs and ipairs
-// are closures, made by openLibs.
+// are closures, made by openLibs, and pcall and xpcall belong to a VM.
 var baseLib = lib{
 	{"assert", baseAssert},
 	{"error", baseError},
 	{"getmetatable", baseGetMetatable},
 	{"next", baseNext},
-	{"pcall", basePCall},
 	{"print", basePrint},
 	{"rawequal", baseRawEqual},
 	{"rawget", baseRawGet},
@@ -27,7 +26,6 @@ var baseLib = lib{
 	{"tostring", baseToString},
 	{"type", baseType},
 	{"unpack", baseUnpack},
-	{"xpcall", baseXPCall},
 }
 
 func charge(l *lua.LState, n int) { l.Context().(*meter).charge(l, n) }
@@ -67,7 +65,7 @@ func baseAssert(l *lua.LState) int {
 }
 
 func baseError(l *lua.LState) int {
-	l.Error(l.CheckAny(1), optInt(l, 2, 1))
+	l.Error(l.Get(1), optInt(l, 2, 1))
 	return 0
 }
 
@@ -124,54 +122,6 @@ func ipairsStep(l *lua.LState) int {
 		return 0
 	}
 	l.Push(lua.LNumber(i))
-	l.Push(v)
-	return 2
-}
-
-func basePCall(l *lua.LState) int {
-	l.CheckAny(1)
-	n := l.GetTop() - 1
-	if err := l.PCall(n, lua.MultRet, nil); err != nil {
-		return failed(l, err)
-	}
-	l.Insert(lua.LTrue, 1)
-	return l.GetTop()
-}
-
-// baseXPCall calls the handler after the failed call, not inside it: without
-// the debug library a router cannot tell, and so the handler, too, sees no
-// message but a cleaned one.
-func baseXPCall(l *lua.LState) int {
-	fn, handler := l.CheckFunction(1), l.CheckFunction(2)
-	l.SetTop(0)
-	l.Push(fn)
-	err := l.PCall(0, lua.MultRet, nil)
-	if err == nil {
-		l.Insert(lua.LTrue, 1)
-		return l.GetTop()
-	}
-	failed(l, err)
-	l.Insert(handler, 2)
-	if err := l.PCall(1, lua.MultRet, nil); err != nil {
-		return failed(l, err)
-	}
-	return l.GetTop()
-}
-
-// failed leaves false and the error of a protected call.
-func failed(l *lua.LState, err error) int {
-	l.SetTop(0)
-	l.Push(lua.LFalse)
-	var v lua.LValue = lua.LString(err.Error())
-	var e *lua.ApiError
-	if errors.As(err, &e) {
-		v = e.Object
-	}
-	if s, ok := v.(lua.LString); ok {
-		v = lua.LString(withoutAddresses(cut(string(s), MaxString)))
-		charge(l, len(s)/costLook)
-	}
-	charge(l, costFailure)
 	l.Push(v)
 	return 2
 }

@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -127,6 +128,11 @@ func TestParamErrors(t *testing.T) {
 		"param('x', { default = 'a' })":                                         `default of "x" is "a"; it must be a number`,
 		"param('x', { default = 0/0 })":                                         `default of "x" is NaN`,
 		"param('x', { default = 1, min = 3, max = 2 })":                         "min must be smaller",
+		"param('x', { default = 1, min = -1e308, max = 1e308 })":                "is too wide",
+		"param('x', { default = 1, max = math.huge })":                          `max of "x" is +Inf`,
+		"param('x', { default = 1, help = print })":                             `help of "x" is a function; it must be a text`,
+		"param('x', { default = 1, [print] = 1 })":                              `unknown option "function"`,
+		"param('x', setmetatable({}, { __index = { default = 1 } }))":           `"x" has no default`,
 		"param('a b', { default = 1 })":                                         `"a b" is no name`,
 		"param('x', { default = 1 })\nparam('x', { default = 1 })":              "declared twice",
 		"for i = 1, 17 do param('x' .. i, { default = 1 }) end":                 "may declare 16 knobs",
@@ -143,6 +149,10 @@ func TestParamErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "r.lua:") {
 			t.Errorf("%s: %v, want %s", call, err, want)
 		}
+	}
+	p := mustCompile(t, "param('x', { default = -0.0, help = 'two\\nlines \\27[2J' })\n"+routeOf("return STAY"))
+	if p.Params[0].Help != "two lines [2J" || math.Signbit(p.Params[0].Default) {
+		t.Errorf("%+v", p.Params[0])
 	}
 	if fault := faultOf(t, Env{}, "param('late', { default = 1 })"); !strings.Contains(fault, "belongs at the top of the file") {
 		t.Error(fault)

@@ -2,6 +2,7 @@ package scripting
 
 import (
 	"fmt"
+	"slices"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -134,7 +135,7 @@ func (vm *VM) Receive(msg *event.PeerReq, tokens []event.Token) event.Verdict {
 }
 
 func (vm *VM) runReceive(msg *event.PeerReq, tokens []event.Token) (_ event.Verdict, err error) {
-	defer rescue(&err)
+	defer vm.rescue(&err)
 	if vm.dead != nil {
 		return event.Verdict{}, vm.dead
 	}
@@ -144,6 +145,7 @@ func (vm *VM) runReceive(msg *event.PeerReq, tokens []event.Token) (_ event.Verd
 	l.Push(vm.receive)
 	l.Push(vm.msg.msg)
 	l.Push(vm.msg.req)
+	vm.level = 0
 	err = l.PCall(2, 1, nil)
 	vm.meter.end()
 	if err != nil {
@@ -156,7 +158,28 @@ func (vm *VM) runReceive(msg *event.PeerReq, tokens []event.Token) (_ event.Verd
 	}
 	ud, _ := v.(*lua.LUserData)
 	if c, ok := value(ud).(*constant); ok && c.sort == verdict {
+		if c.kind == event.Append {
+			if err := follows(c.ids, msg, tokens); err != nil {
+				return event.Verdict{}, err
+			}
+		}
 		return event.Verdict{Kind: c.kind, Ids: c.ids}, nil
 	}
 	return event.Verdict{}, fmt.Errorf("receive returned %s; legal are COMMIT (the default) and APPEND{ids}", showValue(v))
+}
+
+// follows checks that ids begin with what has been emitted from the message's
+// anchor on: the suffix, or what this subserver knows to follow it.
+func follows(ids []event.Token, msg *event.PeerReq, tokens []event.Token) error {
+	known := msg.Suffix
+	if msg.Loc < 0 || msg.Loc > len(tokens) {
+		return nil // a gap, which is asked for again
+	}
+	if tail := tokens[msg.Loc:]; len(tail) > len(known) && slices.Equal(tail[:len(known)], known) {
+		known = tail
+	}
+	if len(ids) < len(known) || !slices.Equal(ids[:len(known)], known) {
+		return fmt.Errorf("receive returned APPEND of %d ids that do not begin with the %d emitted from position %d on; begin with the suffix", len(ids), len(known), msg.Loc)
+	}
+	return nil
 }

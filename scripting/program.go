@@ -148,14 +148,13 @@ func compileChunk(file string, chunk []ast.Stmt) (proto *lua.FunctionProto, err 
 // oneLine makes a message fit one line of a screen or a record: no line breaks,
 // and no control codes that a terminal would obey.
 func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
+		if unicode.IsPrint(r) || unicode.IsSpace(r) {
 			return r
 		}
 		return -1
 	}, s)
-	return cut(s, 300)
+	return cut(strings.Join(strings.Fields(s), " "), 300)
 }
 
 func cut(s string, n int) string {

@@ -69,7 +69,7 @@ var (
 	libNames = map[string][]string{
 		"math": append(mathLib.names(), "pi", "huge"), "string": stringLib.names(), "table": tableLib.names(),
 	}
-	globalNames = append(append(baseLib.names(), "ipairs", "pairs", "math", "string", "table", "_G", "_VERSION"), apiNames...)
+	globalNames = append(append(baseLib.names(), "ipairs", "pairs", "pcall", "xpcall", "math", "string", "table", "_G", "_VERSION"), apiNames...)
 )
 
 // openLibs fills the globals of a fresh state.

@@ -62,16 +62,13 @@ func (vm *VM) traceLine(row *Row, msg string) int {
 	return line
 }
 
-// DryRun runs p on rows that were seen at subserver env.Self, each at the
-// positions where it sends the request as well, and reports the first fault as
-// an *Error. Without rows it takes built-in samples at the front: sure and
-// unsure, first and later. Knobs are at their values, and nothing is printed.
+// DryRun runs p on rows that were seen at subserver env.Self and on built-in
+// samples at the front, each at the positions where it sends the request as
+// well, and reports the first fault as an *Error. Knobs are at their values, and
+// nothing is printed.
 func DryRun(p *Program, env Env, rows []Row) error {
-	if len(rows) == 0 {
-		env.Self, rows = event.Front, Samples(env.Vocab)
-	}
 	env.Print = nil
-	run := dryRun{vms: make([]*VM, env.Peers)}
+	run := dryRun{p: p, vms: make([]*VM, env.Peers)}
 	for i := range run.vms {
 		e := env
 		e.Self = event.Peer(i)
@@ -83,48 +80,121 @@ func DryRun(p *Program, env Env, rows []Row) error {
 		run.vms[i] = vm
 	}
 	for i := range rows {
-		if fault, at := run.row(rows[i], env.Self); fault != "" {
-			e := parseError(p.File, fault)
-			e.Msg += " (at " + event.Role(at, env.Peers) + ")"
-			return e
+		if err := run.recorded(rows[i], env.Self); err != nil {
+			return err
+		}
+	}
+	for _, row := range Samples(env.Vocab) {
+		if err := run.row(row, event.Front); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-type dryRun struct{ vms []*VM }
+type dryRun struct {
+	p   *Program
+	vms []*VM
+}
 
-// row follows one row through a few hand-offs, as if every model said the same.
-func (r dryRun) row(row Row, at event.Peer) (fault string, where event.Peer) {
-	for range len(r.vms) + 1 {
+// recorded runs a row of another router. What that router's send gave is not
+// what p's will give, so fields of p itself do as well; r.state stays with the
+// request, so p has to read it.
+func (r dryRun) recorded(row Row, at event.Peer) error {
+	err := r.anyFields(row, at)
+	if err == nil || len(row.State) == 0 {
+		return err
+	}
+	fresh := row
+	fresh.State = nil
+	if r.anyFields(fresh, at) == nil {
+		err.Msg += "; r.state of a running request is " + cut(FormatData(row.State), 60) + ", left by the router before: read it with a default"
+	}
+	return err
+}
+
+func (r dryRun) anyFields(row Row, at event.Peer) *Error {
+	err := r.row(row, at)
+	for from := range r.vms {
+		if err == nil {
+			return nil
+		}
+		if _, fields, fault := r.vms[from].Send(&row, at); event.Peer(from) != at && fault == "" {
+			own := row
+			own.Fields = fields
+			if r.row(own, at) == nil {
+				return nil
+			}
+		}
+	}
+	return err
+}
+
+// row follows a row through a few hand-offs, as if every model said the same.
+func (r dryRun) row(row Row, at event.Peer) *Error {
+	for range len(r.vms) + 2 {
 		vm := r.vms[at]
 		d := vm.Route(&row)
-		if d.Fault != "" || d.Dest == at {
-			return d.Fault, at
+		if d.Fault != "" {
+			return r.fault(d.Fault, at)
+		}
+		if d.Dest == at {
+			if at == event.Front || !row.Prefill {
+				return nil
+			}
+			row.State, row.Prefill = d.State, false // one more step there
+			row.Pos++
+			row.Step++
+			continue
 		}
 		_, fields, fault := vm.Send(&row, d.Dest)
 		if fault != "" {
-			return fault, at
+			return r.fault(fault, at)
 		}
-		msg := &event.PeerReq{
-			ID: row.Req, From: at, Loc: row.Pos, Status: event.Alive,
-			Limits: event.Limits{PromptLen: row.PromptLen}, State: d.State, Fields: fields,
-		}
-		if d.Action == event.Keep {
-			msg.Suffix = []event.Token{row.Output.Token}
-			row.Pos++
-			row.Step++
+		row.State, row.Fields = d.State, fields
+		if err := r.handOff(&row, at, d); err != nil {
+			return err
 		}
 		at = d.Dest
-		if v := r.vms[at].Receive(msg, nil); v.Fault != "" {
-			return v.Fault, at
-		}
-		row.State, row.Fields, row.Prefill = d.State, fields, true
 	}
-	return "", at
+	return nil
 }
 
-// Samples are rows for a dry run when none have been seen yet.
+// handOff brings row to another subserver: one that has everything but the
+// suffix, and, away from home, one that has nothing of the request yet.
+func (r dryRun) handOff(row *Row, from event.Peer, d Decision) *Error {
+	held := make([]event.Token, row.Pos)
+	msg := event.PeerReq{
+		ID: row.Req, From: from, Loc: row.Pos, Status: event.Alive,
+		Limits: event.Limits{PromptLen: row.PromptLen}, State: row.State, Fields: row.Fields,
+	}
+	if d.Action == event.Keep {
+		msg.Suffix = []event.Token{row.Output.Token}
+	}
+	known := len(msg.Suffix)
+	v := r.vms[d.Dest].Receive(&msg, held)
+	if v.Fault != "" {
+		return r.fault(v.Fault, d.Dest)
+	}
+	if d.Dest != event.Front {
+		msg.Status, msg.Loc, msg.Suffix = event.New, 0, append(held, msg.Suffix...)
+		if first := r.vms[d.Dest].Receive(&msg, nil); first.Fault != "" {
+			return r.fault(first.Fault, d.Dest)
+		}
+	}
+	row.Pos += max(known, len(v.Ids))
+	row.Step += max(known, len(v.Ids))
+	row.Prefill = d.Dest != event.Front
+	return nil
+}
+
+func (r dryRun) fault(text string, at event.Peer) *Error {
+	e := parseError(r.p.File, text)
+	e.Msg += " (at " + event.Role(at, len(r.vms)) + ")"
+	return e
+}
+
+// Samples are rows as any session has them: sure and unsure, first and later.
 func Samples(vocab int) []Row {
 	if vocab < 8 {
 		vocab = 1 << 10

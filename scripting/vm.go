@@ -41,7 +41,12 @@ type program struct {
 	row  rowView
 	msg  messageView
 	held int64 // bytes that the last audit found
-	dead error // the router could not be loaded again after a memory fault
+
+	threads [maxProtected]*lua.LState // of pcall, by depth; nil while one runs
+	level   int                       // of the pcall that runs
+
+	broken bool  // the interpreter panicked: the state must be built anew
+	dead   error // the router could not be loaded again after a fault of memory or of the interpreter
 
 	declared  []Param
 	loading   bool
@@ -83,11 +88,12 @@ func (vm *VM) Program() *Program { return vm.p }
 func (vm *VM) Close() { vm.l.Close() }
 
 // load builds a fresh state, runs p's top level in it and finds the hooks.
-func (vm *VM) load(p *Program, compiling bool) error {
+func (vm *VM) load(p *Program, compiling bool) (err error) {
 	vm.program = program{p: p, loading: true, compiling: compiling}
+	defer vm.rescue(&err)
 	vm.meter.used = 0
 	vm.l = lua.NewState(lua.Options{
-		CallStackSize: 128, RegistrySize: 1024, RegistryMaxSize: 2048, RegistryGrowStep: 512,
+		CallStackSize: 128, RegistrySize: 1024, RegistryMaxSize: 4096, RegistryGrowStep: 512,
 		SkipOpenLibs: true,
 	})
 	vm.l.SetContext(&vm.meter)
@@ -96,7 +102,7 @@ func (vm *VM) load(p *Program, compiling bool) error {
 	vm.openAPI()
 
 	vm.meter.begin(MaxInstructions)
-	err := vm.chunk(p.proto, 0)
+	err = vm.chunk(p.proto, 0)
 	vm.meter.end()
 	vm.loading = false
 	if err != nil {
@@ -185,7 +191,7 @@ func (vm *VM) Route(row *Row) Decision {
 }
 
 func (vm *VM) decide(row *Row) (d Decision, err error) {
-	defer rescue(&err)
+	defer vm.rescue(&err)
 	dest, action, err := vm.call(vm.route, row)
 	if err != nil {
 		return d, err
@@ -199,11 +205,15 @@ func (vm *VM) decide(row *Row) (d Decision, err error) {
 	return d, nil
 }
 
-// rescue turns a panic over what a router left behind into a fault. Calls into
-// Lua have it from PCall; a damaged value may come to light only later.
-func rescue(err *error) {
+// rescue turns a panic of the interpreter into a fault. PCall lets one through
+// where its own bookkeeping panics, as gopher-lua 1.1.2 does when the arguments
+// of a function overflow its registers. The state is then of no use any more.
+func (vm *VM) rescue(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("the interpreter failed: %v", p)
+		vm.broken = true
+		*err = &Error{File: vm.p.File, Msg: oneLine(fmt.Sprintf(
+			"the interpreter gave up (%v); is there an endless recursion with many arguments?", p,
+		))}
 	}
 }
 
@@ -220,6 +230,7 @@ func (vm *VM) call(fn *lua.LFunction, row *Row, args ...lua.LValue) (a, b lua.LV
 	for _, arg := range args {
 		l.Push(arg)
 	}
+	vm.level = 0
 	e := l.PCall(1+len(args), 2, nil)
 	vm.meter.end()
 	if e != nil {
@@ -327,7 +338,7 @@ func (vm *VM) Send(row *Row, dest event.Peer) (budget int, fields []byte, fault 
 }
 
 func (vm *VM) runSend(row *Row, dest event.Peer) (budget int, fields []byte, err error) {
-	defer rescue(&err)
+	defer vm.rescue(&err)
 	v, _, err := vm.call(vm.send, row, vm.destName(dest))
 	if err != nil {
 		return 0, nil, err

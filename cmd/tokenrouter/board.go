@@ -33,7 +33,8 @@ type boardCmd struct {
 }
 
 func (b *boardCmd) Run() error {
-	if why := noScreen(); why != "" && !b.Once {
+	terminal := term.IsTerminal(os.Stdout.Fd()) && term.IsTerminal(os.Stdin.Fd())
+	if why := noScreen(terminal, os.Getenv("TERM")); why != "" && !b.Once {
 		fmt.Fprintf(os.Stderr, "tokenrouter: %s; printing one snapshot instead (as --once does)\n", why)
 		b.Once = true
 	}
@@ -55,11 +56,11 @@ func (b *boardCmd) Run() error {
 }
 
 // noScreen says why the board cannot be shown, "" if it can.
-func noScreen() string {
+func noScreen(terminal bool, kind string) string {
 	switch {
-	case !term.IsTerminal(os.Stdout.Fd()) || !term.IsTerminal(os.Stdin.Fd()):
+	case !terminal:
 		return "standard input and output are no terminal"
-	case os.Getenv("TERM") == "dumb":
+	case kind == "dumb":
 		return "a terminal of type dumb (TERM) has no screen to draw on"
 	}
 	return ""

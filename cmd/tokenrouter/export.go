@@ -17,7 +17,7 @@ import (
 // exportCmd writes a session in another form.
 type exportCmd struct {
 	Session  string `arg:"" help:"Session: a folder, the name of one, the beginning of a name, or latest."`
-	Format   string `required:"" enum:"jsonl,perfetto" help:"jsonl (a row per token) or perfetto (a trace for ui.perfetto.dev)."`
+	Format   string `default:"jsonl" enum:"jsonl,perfetto" help:"jsonl (a row per token) or perfetto (a trace for ui.perfetto.dev)."`
 	Out      string `short:"o" placeholder:"FILE" help:"Where to write; - is standard output (default: a file in the session's folder)."`
 	Sessions string `placeholder:"DIR" help:"Where sessions are recorded (default: the user's state folder)."`
 }

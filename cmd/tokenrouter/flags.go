@@ -79,7 +79,7 @@ func (f *clusterFlags) modelNames() ([]string, error) {
 		names = append(names, strings.TrimSpace(name))
 	}
 	if len(names) < 2 || len(names) > 3 {
-		return nil, fmt.Errorf("--models %q names %d models; give two or three, small first (%s)", f.Models, len(names), strings.Join(tiny.Names(), ", "))
+		return nil, fmt.Errorf("--models %q is a list of %d; give two or three, small first (%s)", f.Models, len(names), strings.Join(tiny.Names(), ", "))
 	}
 	return names, nil
 }

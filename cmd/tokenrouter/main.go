@@ -47,6 +47,8 @@ type cli struct {
 	Sessions sessionsCmd `cmd:"" help:"List recorded sessions."`
 	Routers  routersCmd  `cmd:"" help:"List the routers that can be named."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
+
+	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // exitError is an error with an exit code of its own.
@@ -74,7 +76,7 @@ func realMain(args []string) int {
 		kong.Description("A workbench for token-level LLM routing. Without a command it opens the board."),
 		kong.UsageOnError(),
 		kong.Exit(func(n int) { code = n }),
-		kong.Vars{"models": strings.Join(tiny.Names(), ", ")},
+		kong.Vars{"models": strings.Join(tiny.Names(), ", "), "version": "tokenrouter " + version()},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {
@@ -86,7 +88,7 @@ func realMain(args []string) int {
 		return code // help was printed
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "tokenrouter: %v; see tokenrouter --help\n", err)
+		fmt.Fprintf(os.Stderr, "tokenrouter: %v; see %s --help\n", err, asked(err))
 		return exitUsage
 	}
 	if err := ctx.Run(); err != nil {
@@ -97,6 +99,16 @@ func realMain(args []string) int {
 		return exitFailed
 	}
 	return 0
+}
+
+// asked is the command that a parse error is about, as far as it was understood.
+func asked(err error) string {
+	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context != nil {
+		if node := e.Context.Selected(); node != nil {
+			return "tokenrouter " + node.Name
+		}
+	}
+	return "tokenrouter"
 }
 
 // usage marks an error as one of the command line.

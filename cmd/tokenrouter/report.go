@@ -47,6 +47,11 @@ type reportJSON struct {
 	Clock                string             `json:"clock"`
 	Batch                string             `json:"batch"`
 	Greedy               bool               `json:"greedy"`
+	Temperature          float64            `json:"temperature"`
+	TopK                 int                `json:"top_k"`
+	TopP                 float64            `json:"top_p"`
+	MaxTokens            int                `json:"max_tokens"`
+	Workload             string             `json:"workload"`
 	Requests             int                `json:"requests"`
 	Ends                 map[string]int     `json:"ends"`
 	WindowS              float64            `json:"window_s"`
@@ -112,7 +117,7 @@ func (r *report) text() string {
 	}
 	row("recomputed", "%d tokens", o.Recomputed)
 	if o.Faults > 0 {
-		row("router faults", "%d; the export names file and line of each", o.Faults)
+		row("router faults", "%d; the default decision was taken", o.Faults)
 	}
 	if r.late > 0 {
 		row("late steps", "%d took longer here than the cost profile allows", r.late)

@@ -103,6 +103,7 @@ wait:
 	for _, m := range seen.messages {
 		fmt.Fprintln(os.Stderr, "tokenrouter:", m)
 	}
+	seen.faults.print(os.Stderr)
 	switch {
 	case crashed:
 		return crashError(crash)
@@ -119,11 +120,17 @@ type watch struct {
 	done, right, checked, failed, tokens int
 	failure                              string
 	messages                             []string
+	faults                               faults
 }
 
 func (w *watch) add(rec *tape.Record) {
-	if rec.Kind == tape.KindCommand && rec.Command.Kind == event.Emit {
-		w.tokens++
+	if cmd := rec.Command; rec.Kind == tape.KindCommand {
+		switch {
+		case cmd.Kind == event.Emit:
+			w.tokens++
+		case cmd.Kind == event.Note && cmd.Note == event.NoteFault:
+			w.faults.add(cmd.Text)
+		}
 	}
 	switch h := rec.Host.(type) {
 	case *tape.Result:
@@ -144,7 +151,10 @@ func (w *watch) add(rec *tape.Record) {
 			w.right++
 		}
 	case *tape.Message:
-		if h.Level != tape.Info {
+		switch h.Level {
+		case tape.Print:
+			fmt.Fprintln(os.Stderr, h.Text)
+		case tape.Warn, tape.Error:
 			w.messages = append(w.messages, h.Text)
 		}
 	}
@@ -160,7 +170,17 @@ func (r *runCmd) report(c *cluster, s metrics.Summary) *report {
 		Concurrency: st.Concurrency, Seed: r.Seed, Router: routerLabel(st.RouterFile, st.RouterHash), Params: params,
 		Models: modelList(c.models), Session: c.path(), Clock: live.ClockText(st.Clock, st.Profile),
 		Batch: st.Policy.Form(), Greedy: r.sampling().Temperature == 0,
+		Temperature: float64(r.sampling().Temperature), TopK: r.TopK, TopP: r.TopP,
+		MaxTokens: r.MaxTokens, Workload: r.workload(),
 	}
 	out.fill(&s)
 	return &report{summary: s, models: joinModels(c.models), late: st.Late, out: out}
+}
+
+// workload says where the requests came from, as flags name it.
+func (r *runCmd) workload() string {
+	if r.Tasks != "" {
+		return r.Tasks
+	}
+	return r.Workload
 }

@@ -26,7 +26,7 @@ func (p *printer) print(line string) {
 	now := p.rt.Now()
 	if now-p.since >= int64(time.Second) {
 		if p.leftOut > 0 {
-			p.rt.message(tape.Info, fmt.Sprintf("print on %s: %d more lines in a second are left out", event.Role(p.self, p.rt.n), p.leftOut))
+			p.rt.message(tape.Print, fmt.Sprintf("print on %s: %d more lines in a second are left out", event.Role(p.self, p.rt.n), p.leftOut))
 		}
 		p.since, p.lines, p.leftOut = now, 0, 0
 	}
@@ -35,5 +35,5 @@ func (p *printer) print(line string) {
 		return
 	}
 	p.lines++
-	p.rt.message(tape.Info, "print on "+event.Role(p.self, p.rt.n)+": "+line)
+	p.rt.message(tape.Print, "print on "+event.Role(p.self, p.rt.n)+": "+line)
 }

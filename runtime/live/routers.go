@@ -185,7 +185,14 @@ func (c *control) resolve(nameOrPath string) (*scripting.Program, error) {
 	if embedded {
 		file = strings.TrimSuffix(nameOrPath, library.Ext) + library.Ext
 	}
-	return c.compile(file, path, text)
+	p, err := c.compile(file, path, text)
+	if e, ok := errors.AsType[*scripting.Error](err); ok && path != "" {
+		// A file of one's own may shadow a shipped router of the same name.
+		named := *e
+		named.File = path
+		return nil, &named
+	}
+	return p, err
 }
 
 // compile turns a router's text into a program that has survived a dry run on

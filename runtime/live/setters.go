@@ -106,6 +106,9 @@ func (r *Runtime) SetB(p event.Peer, b int) error {
 	}
 	next[p] = b
 	c.policy = event.Policy{Kind: event.Fixed, B: next}
+	if !slices.ContainsFunc(next, func(b int) bool { return b > 1 }) {
+		c.policy.Kind = event.Eager // the same, and said so
+	}
 	c.setting("batch", old, c.policy.Form())
 	c.sendPolicy()
 	return nil

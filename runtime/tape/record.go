@@ -139,6 +139,7 @@ const (
 	Info  Level = "info"
 	Warn  Level = "warn"
 	Error Level = "error"
+	Print Level = "print" // a line that a router printed
 )
 
 // Message is a line for the person at the screen.

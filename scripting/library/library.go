@@ -130,6 +130,8 @@ func read(path string) (string, error) {
 		return "", worded(path, err)
 	case info.IsDir():
 		return "", fmt.Errorf("%s is a folder; a router is a .lua file", path)
+	case !info.Mode().IsRegular(): // a pipe would block, a device never end
+		return "", fmt.Errorf("%s is no regular file; a router is a .lua file", path)
 	case info.Size() > maxFile:
 		return "", fmt.Errorf("%s has %d bytes; a router is a small text file", path, info.Size())
 	}

@@ -220,6 +220,10 @@ func textState(text string) state {
 }
 
 func read(path string) state {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a pipe would block
+		err := errors.New("it is no regular file")
+		return state{err: err.Error(), kind: err}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return failure(err)

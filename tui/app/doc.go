@@ -8,5 +8,6 @@
 // clipboards are reached by commands.
 //
 // Read runtime.go for what the screens need, feed.go for how records arrive,
-// update.go for keys and messages, actions.go for what the keys do.
+// update.go for keys and messages, actions.go for what the keys do, dialog.go and
+// help.go for what is laid over the screen.
 package app

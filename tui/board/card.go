@@ -128,7 +128,7 @@ func (m *Model) putRule(l *frame.Line, c *coreLook) {
 	switch {
 	case c.rows == 0 && c.load.Ready > 0 && c.load.Ready < c.load.B:
 		long, brief, st = "waits by B", "waits", m.theme.Pending
-	case c.rows > 0 && c.rule == event.RuleB:
+	case c.rows > 0 && c.rule == event.RuleB && c.load.B > 1:
 		long, brief = "runs by B", "by B"
 	case c.rows > 0 && c.rule == event.RuleGuard:
 		long, brief = "runs by guard", "guard"
@@ -184,7 +184,7 @@ func (m *Model) batchLine(p event.Peer, w int) frame.Row {
 			}
 		}
 	}
-	if s.ByB+s.ByGuard > 0 && l.Room() >= 26 {
+	if s.ByB+s.ByGuard > 0 && m.cores[p].seen.load.B > 1 && l.Room() >= 26 {
 		l.Put(th.Dim, "  by B").Put(th.Strong, percent(s.ByB)).Put(th.Dim, "  guard").Put(th.Strong, percent(s.ByGuard))
 	}
 	return l.End()

@@ -210,7 +210,7 @@ func (m *Model) header(w int, now int64) frame.Row {
 		gap = "  "
 	}
 	l.Put("", gap)
-	room := w - frame.Width(right) - 2
+	room := w - frame.Width(right) - 3
 	paused := ""
 	if s.Paused {
 		paused = " PAUSED "

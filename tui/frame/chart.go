@@ -73,7 +73,9 @@ func stackCell(g *Glyphs, layers []Layer, bounds []int, floor int) (string, Styl
 		switch {
 		case end == top:
 			return g.Levels[top], ly.Style
-		case top == 8 && i+1 < n && ly.Over != "" && bounds[i+1]-floor >= 8:
+		case top >= 6 && i+1 < n && ly.Over != "" && bounds[i+1]-floor >= top:
+			// A cell has two colours and no third one for what is left empty: a
+			// nearly full one is shown as full, so that both layers are seen.
 			return g.Levels[end], ly.Over
 		}
 	}

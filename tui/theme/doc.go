@@ -5,6 +5,7 @@
 // an attribute (plain, underline, bold, struck through), and where a terminal
 // has no attributes either, brackets around the token.
 //
-// Read theme.go for the meanings and palette.go for the colours, which keep a
-// contrast of 4.5:1 on the usual backgrounds.
+// Read theme.go for the meanings, palette.go for the colours, which keep a
+// contrast of 4.5:1 on the usual backgrounds, and style.go for how a style is
+// made of them: once, not for every token.
 package theme

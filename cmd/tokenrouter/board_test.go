@@ -1,0 +1,17 @@
+package main
+
+import "testing"
+
+// case J6, J16: without a terminal, or on one that has no screen, the board is
+// printed once in place of a hang or of escape sequences as text.
+func TestNoScreen(t *testing.T) {
+	for _, c := range []struct {
+		terminal bool
+		kind     string
+		shown    bool
+	}{{true, "xterm-256color", true}, {true, "", true}, {true, "dumb", false}, {false, "xterm-256color", false}, {false, "dumb", false}} {
+		if why := noScreen(c.terminal, c.kind); (why == "") != c.shown {
+			t.Errorf("terminal %v of type %q: %q", c.terminal, c.kind, why)
+		}
+	}
+}

@@ -106,9 +106,6 @@ func TestProgram(t *testing.T) {
 	if len(p.Params) != 1 || p.Params[0] != (Param{Name: "a", Help: "what", Default: 2, Min: 1, Max: 3}) {
 		t.Errorf("%+v", p.Params)
 	}
-	if !p.HasSend || p.HasReceive {
-		t.Errorf("send %v, receive %v", p.HasSend, p.HasReceive)
-	}
 	if q := mustCompile(t, p.Text); q.Hash != p.Hash {
 		t.Error("the hash is not a function of the text")
 	}

@@ -9,6 +9,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 	"pgregory.net/rapid"
+
+	"tokenrouter/runtime/event"
 )
 
 // plainData draws a table of at most the given depth.
@@ -109,6 +111,7 @@ func TestDataIsRefused(t *testing.T) {
 		"r.state.s = string.rep('x', 5000)":                          "r.state takes more than 4096 bytes",
 		"for i = 1, 3000 do r.state[i] = i end":                      "r.state takes more than 4096 bytes",
 		"for i = 1, 9 do r.state[i] = {}\nr.state[i][16000] = 1 end": "use strings as keys",
+
 		"r.state = 5":    "r.state cannot be 5; it is a table",
 		"r.state = 'x'":  `r.state cannot be "x"; it is a table`,
 		"r.state = STAY": "r.state cannot be STAY; it is a table",
@@ -192,4 +195,72 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%x became %x (%v)", first, again, err)
 		}
 	})
+}
+
+// r.state goes along over hand-offs, whichever subserver decides.
+func TestStateOverThreeModels(t *testing.T) {
+	const text = `
+function route(r)
+  r.state.path = (r.state.path or "") .. r.model:sub(1, 1)
+  r.state.seen = r.state.seen or {}
+  r.state.seen[r.model] = (r.state.seen[r.model] or 0) + 1
+  return to(({ small = "middle", middle = "large", large = "small" })[r.model])
+end
+function send(req, dest) return { fields = { from = req.model, path = req.state.path } } end
+function receive(msg, req)
+  assert(msg.fields.from == msg.from and msg.fields.path == msg.state.path)
+end`
+	var vms [3]*VM
+	for i := range vms {
+		vms[i] = mustVM(t, Env{Self: event.Peer(i), Peers: 3}, text[1:])
+	}
+	row, at := sampleRow(), event.Front
+	for range 7 {
+		d := vms[at].Route(row)
+		_, fields, fault := vms[at].Send(row, d.Dest)
+		msg := &event.PeerReq{From: at, Status: event.Alive, State: d.State, Fields: fields}
+		if v := vms[d.Dest].Receive(msg, nil); d.Fault != "" || fault != "" || v.Fault != "" {
+			t.Fatal(d.Fault, fault, v.Fault)
+		}
+		row.State, row.Fields, at = d.State, fields, d.Dest
+	}
+	if got := FormatData(row.State); got != `{path="smlsmls", seen={large=2, middle=2, small=3}}` {
+		t.Error(got)
+	}
+}
+
+// Case F2: requests that share a VM decide as each does alone.
+func TestInterleavedRequests(t *testing.T) {
+	const text = `
+function route(r)
+  local s = r.state
+  s.unsure = r.entropy > 0.4 and (s.unsure or 0) + 1 or 0
+  if s.unsure < 2 + math.floor(2 * r.random()) then return STAY end
+  s.unsure = 0
+  return to("large"), DROP
+end`
+	entropy := func(req, i int) float32 { return float32((req*7+i*i*3)%10) / 10 }
+	play := func(vm *VM, requests ...int) map[int]string {
+		states, out := map[int][]byte{}, map[int]string{}
+		for i := range 200 {
+			for _, req := range requests {
+				row := sampleRow()
+				row.Req, row.Pos, row.State = event.ReqID(req), 10+i, states[req]
+				row.Output.Entropy = entropy(req, i)
+				d := vm.Route(row)
+				if d.Fault != "" {
+					t.Fatal(d.Fault)
+				}
+				states[req] = d.State
+				out[req] += fmt.Sprint(d.Dest)
+			}
+		}
+		return out
+	}
+	together := play(mustVM(t, Env{}, text[1:]), 1, 2, 3)
+	for req := 1; req <= 3; req++ {
+		if alone := play(mustVM(t, Env{}, text[1:]), req)[req]; alone != together[req] || !strings.Contains(alone, "1") {
+			t.Errorf("request %d\n alone    %s\n together %s", req, alone, together[req])
+		}
+	}
 }

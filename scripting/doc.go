@@ -14,6 +14,7 @@
 // stops because of its router.
 //
 // Read vm.go for the three calls, row.go for what a router sees, meter.go and
-// rewrite.go for how a call is bounded, audit.go for what it may keep, data.go
-// for how r.state travels. docs/lua.md is the reference for authors of routers.
+// rewrite.go for how a call is bounded and where gopher-lua is kept clear of,
+// protect.go for pcall, audit.go for what a router may keep, data.go for how
+// r.state travels. docs/lua.md is the reference for authors of routers.
 package scripting

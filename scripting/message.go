@@ -24,6 +24,8 @@ type messageView struct {
 	m      *event.PeerReq // nil between calls
 	tokens []event.Token
 
+	suffix, fields, state *lua.LTable // made on first use
+
 	suffixToken, heldToken *lua.LFunction
 }
 
@@ -54,6 +56,13 @@ func (v *messageView) view(l *lua.LState, name string, index lua.LGFunction) *lu
 	return ud
 }
 
+func (v *messageView) enter(m *event.PeerReq, tokens []event.Token) { v.m, v.tokens = m, tokens }
+
+func (v *messageView) leave() {
+	v.m, v.tokens = nil, nil
+	v.suffix, v.fields, v.state = nil, nil, nil
+}
+
 func (v *messageView) index(l *lua.LState) int {
 	key, _ := l.Get(2).(lua.LString)
 	m := v.m
@@ -67,27 +76,40 @@ func (v *messageView) index(l *lua.LState) int {
 	case "count":
 		l.Push(lua.LNumber(len(m.Suffix)))
 	case "suffix":
-		if len(m.Suffix) > MaxArray {
-			l.RaiseError("the suffix has %d tokens, more than an array takes; read them with msg.token(i)", len(m.Suffix))
+		if v.suffix == nil {
+			v.suffix = suffixTable(l, m.Suffix)
 		}
-		alloc(l, 2*valueSize*len(m.Suffix))
-		t := l.CreateTable(len(m.Suffix), 0)
-		for i, id := range m.Suffix {
-			t.RawSetInt(i+1, lua.LNumber(id))
-		}
-		l.Push(t)
+		l.Push(v.suffix)
 	case "token":
 		l.Push(v.suffixToken)
 	case "budget":
 		l.Push(lua.LNumber(m.Budget))
 	case "fields":
-		l.Push(decodeFor(l, "msg.fields", m.Fields))
+		if v.fields == nil {
+			v.fields = decodeFor(l, "msg.fields", m.Fields)
+		}
+		l.Push(v.fields)
 	case "state":
-		l.Push(decodeFor(l, "msg.state", m.State))
+		if v.state == nil {
+			v.state = decodeFor(l, "msg.state", m.State)
+		}
+		l.Push(v.state)
 	default:
 		noField(l, "msg", messageFields)
 	}
 	return 1
+}
+
+func suffixTable(l *lua.LState, ids []event.Token) *lua.LTable {
+	if len(ids) > MaxArray {
+		l.RaiseError("the suffix has %d tokens, more than an array takes; read them with msg.token(i)", len(ids))
+	}
+	alloc(l, 2*valueSize*len(ids))
+	t := l.CreateTable(len(ids), 0)
+	for i, id := range ids {
+		t.RawSetInt(i+1, lua.LNumber(id))
+	}
+	return t
 }
 
 func (v *messageView) held(l *lua.LState) int {
@@ -126,7 +148,7 @@ func (vm *VM) Receive(msg *event.PeerReq, tokens []event.Token) event.Verdict {
 		return event.Verdict{}
 	}
 	verdict, err := vm.runReceive(msg, tokens)
-	vm.msg.m, vm.msg.tokens = nil, nil
+	vm.msg.leave()
 	if err != nil {
 		verdict = event.Verdict{Fault: vm.fault(vm.receive, err)}
 	}
@@ -140,7 +162,7 @@ func (vm *VM) runReceive(msg *event.PeerReq, tokens []event.Token) (_ event.Verd
 		return event.Verdict{}, vm.dead
 	}
 	l := vm.l
-	vm.msg.m, vm.msg.tokens = msg, tokens
+	vm.msg.enter(msg, tokens)
 	vm.meter.begin(MaxInstructions)
 	l.Push(vm.receive)
 	l.Push(vm.msg.msg)

@@ -28,8 +28,6 @@ type Program struct {
 	Text   string
 	Params []Param // in the order of the file
 
-	HasSend, HasReceive bool
-
 	proto    *lua.FunctionProto
 	lines    []string
 	assigned map[string]bool // globals that the file assigns somewhere
@@ -89,7 +87,6 @@ func Compile(file, text string) (*Program, error) {
 		return nil, err
 	}
 	p.Params = vm.declared
-	p.HasSend, p.HasReceive = vm.send != nil, vm.receive != nil
 	return p, nil
 }
 

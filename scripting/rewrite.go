@@ -283,7 +283,7 @@ func parallel(s *ast.AssignStmt) ast.Stmt {
 			continue
 		}
 		operands.Names = append(operands.Names, "(o"+n+")", "(k"+n+")")
-		operands.Exprs = append(operands.Exprs, single(t.Object), single(t.Key))
+		operands.Exprs = append(operands.Exprs, t.Object, t.Key)
 		held := &ast.AttrGetExpr{Object: ident("(o"+n+")", t), Key: ident("(k"+n+")", t)}
 		setLines(held, t.Line(), t.LastLine())
 		stores = append(stores, storeCall(held, value, s))

@@ -9,9 +9,6 @@ const maxWrong = 64
 // Trace runs route on a row again, in a state of its own and line by line, and
 // tells which line decided. Module variables are as after loading; knobs, draws
 // and loads are as the environment has them now.
-func (vm *VM) Trace(row *Row) (line int, src string, d Decision) { return Trace(vm.env, vm.p, row) }
-
-// Trace is like VM.Trace for any goroutine.
 func Trace(env Env, p *Program, row *Row) (line int, src string, d Decision) {
 	env.Print = nil
 	vm, err := NewVM(env, p)
@@ -84,7 +81,7 @@ func DryRun(p *Program, env Env, rows []Row) error {
 			return err
 		}
 	}
-	for _, row := range Samples(env.Vocab) {
+	for _, row := range samples(env.Vocab) {
 		if err := run.row(row, event.Front); err != nil {
 			return err
 		}
@@ -100,7 +97,7 @@ type dryRun struct {
 // recorded runs a row of another router. What that router's send gave is not
 // what p's will give, so fields of p itself do as well; r.state stays with the
 // request, so p has to read it.
-func (r dryRun) recorded(row Row, at event.Peer) error {
+func (r dryRun) recorded(row Row, at event.Peer) *Error {
 	err := r.anyFields(row, at)
 	if err == nil || len(row.State) == 0 {
 		return err
@@ -194,8 +191,8 @@ func (r dryRun) fault(text string, at event.Peer) *Error {
 	return e
 }
 
-// Samples are rows as any session has them: sure and unsure, first and later.
-func Samples(vocab int) []Row {
+// samples are rows as any session has them: sure and unsure, first and later.
+func samples(vocab int) []Row {
 	if vocab < 8 {
 		vocab = 1 << 10
 	}

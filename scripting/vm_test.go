@@ -1,8 +1,8 @@
 package scripting
 
 import (
-	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -209,6 +209,16 @@ end`[1:])
 			t.Errorf("token %d: %d %s %q, want %q", token, budget, FormatData(fields), fault, want)
 		}
 	}
+	// After a fault of route, send sees the state that stays.
+	faulty := mustVM(t, Env{Self: 1}, "function route(r) r.state.f = to return STAY end\nfunction send(req) return { fields = { n = req.state.n } } end")
+	row = sampleRow()
+	row.State = vm.Route(sampleRow()).State
+	if d := faulty.Route(row); d.Fault == "" || FormatData(d.State) != "{n=1}" {
+		t.Errorf("%+v", d)
+	}
+	if _, f, fault := faulty.Send(row, 0); FormatData(f) != "{n=1}" || fault != "" {
+		t.Errorf("%s %s", FormatData(f), fault)
+	}
 	// What send gave is what the receiver's route reads.
 	row = sampleRow()
 	row.Fields = fields
@@ -222,7 +232,7 @@ func TestReceive(t *testing.T) {
 	vm := mustVM(t, Env{Self: 1, Vocab: 50}, `
 function route(r) return STAY end
 function receive(msg, req)
-  assert(msg.from == "small" and msg.status == "alive" and msg.loc == 4 and msg.count == 3 and #msg.suffix == 3)
+  assert(msg.from == "small" and msg.status == "alive" and msg.loc == 2 and msg.count == 3 and #msg.suffix == 3)
   assert(msg.token(1) == 7 and msg.suffix[3] == 9 and msg.token(4) == nil and msg.token(0) == nil)
   assert(req.model == "large" and req.held == 2 and req.token(0) == 1 and req.token(1) == 2 and req.token(2) == nil and req.prompt_len == 3)
   assert(msg.state.n == 5 and next(msg.fields) == nil)
@@ -233,13 +243,14 @@ function receive(msg, req)
   if msg.budget == 5 then return 1 end
   if msg.budget == 6 then return STAY end
   if msg.budget == 7 then while true do end end
+  if msg.budget == 8 then return APPEND({ 7, 8, 9, 10 }) end
+  if msg.budget == 9 then return APPEND(msg.suffix) end
+  if msg.budget == 10 then return APPEND({ 7, 8, 10 }) end
 end`[1:])
-	var e encoder
 	probe := mustVM(t, Env{}, routeOf("r.state.n = 5 return STAY"))
 	state := probe.Route(sampleRow()).State
-	_ = e
 	msg := &event.PeerReq{
-		From: 0, Status: event.Alive, Loc: 4, Suffix: []event.Token{7, 8, 9}, State: state, Limits: event.Limits{PromptLen: 3},
+		From: 0, Status: event.Alive, Loc: 2, Suffix: []event.Token{7, 8, 9}, State: state, Limits: event.Limits{PromptLen: 3},
 	}
 	for _, c := range []struct {
 		budget int
@@ -249,18 +260,49 @@ end`[1:])
 	}{
 		{0, event.Commit, 0, ""},
 		{1, event.Commit, 0, ""},
-		{2, event.Append, 2, ""},
-		{3, event.Append, 0, ""},
+		{2, event.Commit, 0, "r.lua:2: receive returned APPEND of 2 ids that do not begin with the 3 emitted from position 2 on; begin with the suffix"},
+		{3, event.Commit, 0, "APPEND of 0 ids"},
 		{4, event.Commit, 0, "r.lua:10: APPEND: 50 at 2 is no token id; ids lie between 0 and 49"},
 		{5, event.Commit, 0, "r.lua:2: receive returned 1; legal are COMMIT (the default) and APPEND{ids}"},
 		{6, event.Commit, 0, "receive returned STAY"},
 		{7, event.Commit, 0, "r.lua:13: more than 100000 VM instructions"},
+		{8, event.Append, 4, ""},
+		{9, event.Append, 3, ""},
+		{10, event.Commit, 0, "do not begin with"},
 	} {
 		msg.Budget = c.budget
 		v := vm.Receive(msg, []event.Token{1, 2})
 		if v.Kind != c.kind || len(v.Ids) != c.ids || !strings.Contains(v.Fault, c.fault) || c.fault == "" && v.Fault != "" {
 			t.Errorf("budget %d: %+v", c.budget, v)
 		}
+	}
+	// What this subserver holds beyond the suffix has been emitted as well.
+	all := mustVM(t, Env{}, "function route(r) return STAY end\nfunction receive(msg, req) return APPEND(msg.state.ids) end")
+	for _, c := range []struct {
+		loc          int
+		suffix, held []event.Token
+		ids, fault   string
+	}{
+		{2, []event.Token{7}, []event.Token{1, 2}, "7", ""},
+		{2, []event.Token{7}, []event.Token{1, 2, 7, 8}, "7, 8, 9", ""},
+		{2, []event.Token{7}, []event.Token{1, 2, 7, 8}, "7, 9", "APPEND of 2 ids that do not begin with the 2 emitted"},
+		{2, []event.Token{7}, []event.Token{1, 2, 6, 8}, "7, 9", ""}, // a tail that the suffix replaces
+		{2, nil, []event.Token{1, 2}, "3", ""},
+		{2, nil, []event.Token{1, 2, 4}, "3", "do not begin with"},
+		{5, []event.Token{7}, []event.Token{1, 2}, "3", ""}, // a gap: nothing is taken over
+	} {
+		probe := mustVM(t, Env{}, routeOf("r.state.ids = { "+c.ids+" } return STAY"))
+		v := all.Receive(&event.PeerReq{
+			Status: event.Alive, Loc: c.loc, Suffix: c.suffix, State: probe.Route(sampleRow()).State,
+		}, c.held)
+		if !strings.Contains(v.Fault, c.fault) || c.fault == "" && (v.Fault != "" || v.Kind != event.Append) {
+			t.Errorf("%+v: %+v", c, v)
+		}
+	}
+	// Lists are made once a call, so a loop over them is cheap.
+	loop := mustVM(t, Env{}, "function route(r) return STAY end\nfunction receive(msg, req)\nlocal sum = 0\nfor i = 1, #msg.suffix do sum = sum + msg.suffix[i] + #msg.fields + #msg.state end\nassert(sum == 3000)\nreturn COMMIT end")
+	if v := loop.Receive(&event.PeerReq{Status: event.New, Suffix: slices.Repeat([]event.Token{1}, 3000)}, nil); v.Fault != "" {
+		t.Error(v.Fault)
 	}
 	for _, s := range []event.Status{event.Finished, event.Abort, event.Error, event.Resend} {
 		if v := vm.Receive(&event.PeerReq{Status: s}, nil); v.Fault != "" || v.Kind != event.Commit {
@@ -303,86 +345,6 @@ func TestSwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("a again", 0)
-}
-
-func TestTrace(t *testing.T) {
-	vm := mustVM(t, Env{}, `
-local function pick(r)
-  return to("large"), DROP
-end
-function route(r)
-  if r.entropy > 1 then
-    return pick(r)
-  elseif r.entropy > 0.5 then
-    return STAY
-  elseif r.entropy > 0.4 then
-    return to("large")
-  elseif r.entropy > 0.3 then
-    error("no")
-  elseif r.entropy > 0.2 then
-    return 9
-  end
-  r.state.n = 1
-end`[1:])
-	for _, c := range []struct {
-		entropy float32
-		line    int
-		src     string
-	}{
-		{2, 2, `return to("large"), DROP`},
-		{0.75, 8, "return STAY"},
-		{0.45, 10, `return to("large")`},
-		{0.35, 12, `error("no")`},
-		{0.25, 14, "return 9"},
-		{0.1, 17, "end"},
-	} {
-		row := sampleRow()
-		row.Output.Entropy = c.entropy
-		line, src, d := vm.Trace(row)
-		if line != c.line || src != c.src {
-			t.Errorf("at %v: line %d %q, want %d %q", c.entropy, line, src, c.line, c.src)
-		}
-		if again := vm.Route(row); again.Dest != d.Dest || again.Action != d.Action || again.Fault != d.Fault {
-			t.Errorf("trace says %+v, route %+v", d, again)
-		}
-	}
-}
-
-func TestDryRun(t *testing.T) {
-	const toOther = "return to(roles[r.model == 'small' and 2 or 1])\nend\n"
-	env := Env{Peers: 2}
-	for body, want := range map[string]string{
-		"return STAY": "",
-		"if r.model == 'large' then return nil end return STAY":           "", // no row gets there
-		"if r.model == 'large' then return nil end return to('large')":    "r.lua:2: route returned nil; legal are STAY, HOME, to(role) and an index from 0 to 1; roles: small, large (at large)",
-		"if r.first then return to('lrage') end return STAY":              `no role "lrage"`,
-		"r.state.f = to return STAY":                                      "r.state.f is a function",
-		toOther + "function send(r, d) return { budget = -1 }":            "budget -1",
-		toOther + "function receive(m, q) return m.loc":                   "receive returned",
-		toOther + "function send(r, d) return { fields = { h = r.pos } }": "",
-		"if r.model == 'large' then return r.fields.h > 1 and HOME end\n" + toOther + "function send(r, d) return { fields = { h = r.pos } }": "",
-		"if r.model == 'large' then assert(r.state.n == 1 and r.pos > 15) return HOME end\nr.state.n = 1 return to('large'), DROP":            "",
-	} {
-		p := mustCompile(t, routeOf(body))
-		err := DryRun(p, env, nil)
-		var e *Error
-		if err != nil && (!errors.As(err, &e) || e.File != "r.lua") {
-			t.Errorf("%#v names no file", err)
-		}
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %s", body, err, want)
-		}
-	}
-	// Recorded rows, with the state of another router in them.
-	row := *sampleRow()
-	row.State = mustVM(t, Env{}, routeOf("r.state.n = 'text' return STAY")).Route(sampleRow()).State
-	p := mustCompile(t, routeOf("r.state.n = (r.state.n or 0) + 1 return STAY"))
-	if err := DryRun(p, env, []Row{row}); err == nil {
-		t.Error("a state that the new router cannot read was not found")
-	}
-	if err := DryRun(mustCompile(t, "local m = to('middle')\n"+routeOf("return m")), env, nil); err == nil {
-		t.Error("a missing role was not found")
-	}
 }
 
 // A router without any state of its own decides without allocating more than

@@ -91,6 +91,13 @@ func TestResolve(t *testing.T) {
 			t.Errorf("Resolve(%q): %v, want %s", ask, err, want)
 		}
 	}
+	if err := os.Symlink(os.DevNull, filepath.Join(l.Dir, "null.lua")); err == nil {
+		for _, ask := range []string{"null", os.DevNull} {
+			if _, _, _, err := l.Resolve(ask); err == nil || !strings.Contains(err.Error(), "is no regular file; a router is a .lua file") {
+				t.Errorf("Resolve(%q): %v", ask, err)
+			}
+		}
+	}
 	put(t, filepath.Join(l.Dir, "big.lua"), strings.Repeat("x", maxFile+1))
 	if _, _, _, err := l.Resolve("big"); err == nil || !strings.Contains(err.Error(), "a router is a small text file") {
 		t.Errorf("%v", err)

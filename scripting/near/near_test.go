@@ -1,6 +1,7 @@
 package near
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -15,6 +16,13 @@ func TestBest(t *testing.T) {
 		if got := Best(word, fields); got != want {
 			t.Errorf("Best(%q) = %q, want %q", word, got, want)
 		}
+	}
+	long := strings.Repeat("m", maxWord)
+	if got := Best(long, []string{long + "x"}); got != long+"x" {
+		t.Errorf("Best(%q) = %q", long, got)
+	}
+	if got := Best(long+"x", []string{long}); got != "" {
+		t.Errorf("a word of %d bytes was taken for %q", maxWord+1, got)
 	}
 	if got, want := Hint("lrage", []string{"small", "large"}), `; did you mean "large"?`; got != want {
 		t.Errorf("Hint = %q, want %q", got, want)

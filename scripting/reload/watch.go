@@ -74,15 +74,6 @@ type system struct{ *fsnotify.Watcher }
 func (s system) Changes() <-chan fsnotify.Event { return s.Events }
 func (s system) Failures() <-chan error         { return s.Errors }
 
-// Watch is New with Run on a goroutine of its own, unguarded.
-func Watch(path, text string, onChange func(text string, err error)) (*Watcher, error) {
-	w, err := New(path, text, onChange)
-	if err == nil {
-		go w.Run()
-	}
-	return w, err
-}
-
 // New returns a watcher whose Run calls onChange whenever the file's text
 // becomes another than before; text is what the caller has loaded. With an
 // error the file has no text now (missing, empty, unreadable): it is told once,

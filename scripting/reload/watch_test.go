@@ -264,6 +264,13 @@ func TestEmptyAndGone(t *testing.T) {
 			b.write("r.lua", strings.Repeat("x", maxFile+1))
 			b.tell("r.lua", fsnotify.Write, 0)
 			b.want("! router file " + b.path + ": the file has more than 1048576 bytes; a router is a small text file")
+			b.forget()
+			b.remove("r.lua")
+			if err := os.Symlink(os.DevNull, b.path); err != nil {
+				t.Fatal(err)
+			}
+			b.tell("r.lua", fsnotify.Create, 0)
+			b.want("! router file " + b.path + ": it is no regular file")
 		})
 	}
 }
@@ -348,7 +355,7 @@ func TestRealFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard := make(chan string, 8)
-	w, err := Watch(path, before, func(text string, err error) {
+	w, err := New(path, before, func(text string, err error) {
 		if err != nil {
 			text = err.Error()
 		}
@@ -357,6 +364,7 @@ func TestRealFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	go w.Run()
 	defer w.Close()
 	for _, text := range []string{after, before, after} {
 		tmp := path + ".tmp"
@@ -370,7 +378,7 @@ func TestRealFiles(t *testing.T) {
 			t.Fatalf("heard %q, want %q", got, text)
 		}
 	}
-	if _, err := Watch("", "", nil); err == nil || !strings.Contains(err.Error(), "embedded") {
+	if _, err := New("", "", nil); err == nil || !strings.Contains(err.Error(), "embedded") {
 		t.Errorf("%v", err)
 	}
 }

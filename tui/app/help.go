@@ -212,13 +212,17 @@ func (m *model) helpMarks(width int) []frame.Row {
 func (m *model) helpWords(width int) []frame.Row {
 	th := m.theme
 	out := []frame.Row{frame.NewLine(width, th.G.ASCII).Put(th.Title, "figures").Put(th.Dim, "  of the last 10 s, or since the last change").End()}
+	of := m.role(event.Front) + "'s rows"
+	if len(m.info.Models) > 2 {
+		of = "others' rows"
+	}
 	for _, w := range [][2]string{
 		{"ready", "requests that could be in the next batch here"},
 		{"pending", "requests of the front that are away at a peer"},
 		{"B", "a batch starts when so many are ready; eager: as soon as one is"},
 		{"guard", "or when one has waited for twice the slowest step"},
 		{"rows", "tokens computed: committed, or dropped for another to write"},
-		{"small's rows", "of them, the part that route sent to this model"},
+		{of, "of them, the part that route sent to this model"},
 		{"extend", "tokens fed to catch up when a request comes back"},
 		{"waits for B", "idle although something is ready"},
 		{"switches", "changes of writer per token"},

@@ -208,7 +208,7 @@ func (m *Model) putEmpty(l *frame.Line, r *request, end int, question bool) {
 	case r.state == waiting:
 		text = "(waits at the front)"
 	case r.state != finished:
-		text = fmt.Sprintf("(prefill %d tokens)", r.prompt)
+		text = fmt.Sprintf("(prompt of %d tokens)", r.prompt)
 	}
 	l.PutClip(th.Dim, text, end-l.W())
 	if question && r.question != "" && l.W() < end-20 {

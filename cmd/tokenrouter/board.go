@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -190,7 +191,22 @@ func (s *screenRuntime) Explain(d app.Decided) string {
 	case line == 0:
 		return "" // a fault before its first line; the fault says where
 	}
-	return fmt.Sprintf("%s:%d  %s", file, line, src)
+	return fmt.Sprintf("%s:%d  %s", file, line, withoutComment(src))
+}
+
+// withoutComment cuts a Lua comment off a line, unless it stands in a string.
+func withoutComment(src string) string {
+	for at := 0; ; {
+		i := strings.Index(src[at:], "--")
+		if i < 0 {
+			return src
+		}
+		at += i
+		if code := src[:at]; strings.Count(code, `"`)%2 == 0 && strings.Count(code, "'")%2 == 0 {
+			return strings.TrimRight(code, " \t")
+		}
+		at += 2
+	}
 }
 
 // Export writes the session so far; the recorder flushes several times a

@@ -2,6 +2,17 @@ package main
 
 import "testing"
 
+func TestWithoutComment(t *testing.T) {
+	for src, want := range map[string]string{
+		`return STAY`: `return STAY`, `return to("large"), DROP  -- same position`: `return to("large"), DROP`,
+		`if s == "--" then return HOME end -- "x"`: `if s == "--" then return HOME end`, `-- all`: ``, `x = '--'`: `x = '--'`,
+	} {
+		if got := withoutComment(src); got != want {
+			t.Errorf("%q becomes %q, want %q", src, got, want)
+		}
+	}
+}
+
 // case J6, J16: without a terminal, or on one that has no screen, the board is
 // printed once in place of a hang or of escape sequences as text.
 func TestNoScreen(t *testing.T) {

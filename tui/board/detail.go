@@ -183,13 +183,13 @@ func (d *details) signals(row *event.RowResult, bars bool) {
 			d.end()
 		}
 	}
-	norm := fmt.Sprintf("norm %.4f  margin %.3f", o.EntropyNorm, o.Margin())
+	entropy, norm := fmt.Sprintf("%.3f nats", o.Entropy), fmt.Sprintf("norm %.4f", o.EntropyNorm)
 	if d.w < 46 {
-		d.field("entropy", fmt.Sprintf("%.3f nats", o.Entropy), "")
-		d.field("", "", norm)
+		d.field("entropy", entropy, " "+norm)
+		d.field("margin", fmt.Sprintf("%.3f", o.Margin()), "")
 		return
 	}
-	d.field("entropy", fmt.Sprintf("%.3f nats", o.Entropy), "  "+norm)
+	d.field("entropy", entropy, fmt.Sprintf("  %s  margin %.3f", norm, o.Margin()))
 }
 
 // decided says what the router made of the row.

@@ -210,7 +210,8 @@ func (m *Model) header(w int, now int64) frame.Row {
 		gap = "  "
 	}
 	l.Put("", gap)
-	room := w - frame.Width(right) - 3
+	end := w - 1 - frame.Width(right)
+	room := end - 2
 	paused := ""
 	if s.Paused {
 		paused = " PAUSED "
@@ -245,17 +246,13 @@ func (m *Model) header(w int, now int64) frame.Row {
 	}
 	if s.Paused {
 		l.Put("", gap).Put(th.Selected, paused)
-		room += len(gap) + len(paused)
 	}
-	if room > l.W() {
-		l.To(room)
-	}
+	l.To(end)
 	st := th.Dim
 	if !s.Recording {
 		st = th.Warn
 	}
-	l.Put("", " ").Put(st, right)
-	return l.End()
+	return l.Put(st, right).End()
 }
 
 // recording says how long and how much is recorded.

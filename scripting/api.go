@@ -126,6 +126,10 @@ func (vm *VM) peer(l *lua.LState, arg int) event.Peer {
 }
 
 func (vm *VM) luaTo(l *lua.LState) int {
+	if l.GetTop() > 1 {
+		// An action put inside the call would be lost in silence.
+		l.RaiseError("to() takes one role or index; the action stands behind it: return to(\"large\"), DROP")
+	}
 	l.Push(vm.api.peers[vm.peer(l, 1)])
 	return 1
 }

@@ -20,7 +20,7 @@ type scripted struct {
 }
 
 func (s *scripted) Run(_ context.Context, b *event.Batch, out []event.Output) ([]event.Output, error) {
-	time.Sleep(s.takes) // virtual: inside a synctest bubble
+	<-time.After(s.takes) // virtual: inside a synctest bubble
 	for i := range b.Rows {
 		out = append(out, event.Output{Token: event.Token(b.Rows[i].Req)})
 	}

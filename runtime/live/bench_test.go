@@ -43,7 +43,7 @@ func (e *endless) Next() (workload.Task, bool) {
 
 // BenchmarkOverhead is what the runtime costs per decode row without the model:
 // core step, route in Lua, records on the tape with one reader, text stage. An
-// operation is one row. "hand-off" routes every second row to the other model.
+// operation is one row. In "hand-off" every row ends in a hand-over.
 func BenchmarkOverhead(b *testing.B) {
 	for _, bc := range []struct {
 		name, router string

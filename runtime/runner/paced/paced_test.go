@@ -63,7 +63,7 @@ func TestStepTimes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pacer := paced.NewPacer()
+				pacer := paced.NewPacer().TimersOnly()
 				pacer.SetSpeed(tc.speed)
 				if !tc.live {
 					pacer.SetProfile(profile(t))
@@ -88,7 +88,7 @@ func TestStepTimes(t *testing.T) {
 // A cancelled context cuts the wait, not the computation.
 func TestCancelCutsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pacer := paced.NewPacer()
+		pacer := paced.NewPacer().TimersOnly()
 		pacer.SetProfile(profile(t))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
@@ -104,7 +104,7 @@ func TestCancelCutsTheWait(t *testing.T) {
 // they yield stays.
 func TestHurry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pacer := paced.NewPacer()
+		pacer := paced.NewPacer().TimersOnly()
 		pacer.SetProfile(profile(t))
 		r := paced.New(&scripted{takes: time.Millisecond}, pacer, 1)
 		begin := time.Now()
@@ -117,4 +117,22 @@ func TestHurry(t *testing.T) {
 		}
 		pacer.Hurry()
 	})
+}
+
+// The last of a step never ends before its time, and not where the end has
+// passed already.
+func TestNapEndsNoSooner(t *testing.T) {
+	pacer := paced.NewPacer()
+	pacer.SetProfile(profile(t))
+	pacer.SetSpeed(4) // steps of 1.5 ms, all of them a nap
+	r := paced.New(&scripted{}, pacer, 0)
+	for range 20 {
+		begin := time.Now()
+		if _, err := r.Run(t.Context(), batch, nil); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took < 1500*time.Microsecond {
+			t.Fatalf("a step of 1.5 ms took %v", took)
+		}
+	}
 }

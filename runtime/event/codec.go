@@ -24,6 +24,7 @@ import (
 //	  7 stop       uint req, int pos
 //	  8 cancel     uint req
 //	  9 set-policy policy?
+//	 10 busy       int from, int n, int until
 //	arrival  = int... prompt, int max, int... eos, sampling
 //	sampling = float temperature, int topk, float topp, uint seed
 //	step     = uint batch, row..., int exec, int route, string err
@@ -31,7 +32,10 @@ import (
 //	           string state, string fields, string fault, string router
 //	output   = int token, float entropy, norm, top1, top2, logsumexp,
 //	           (int token, float logprob)...
-//	policy   = byte kind, int... b, int w
+//	policy   = byte kind, int... b, int w, then for kind
+//	  2 table      (int...)... table
+//	  3 look-ahead forecast?
+//	forecast = (int base, int perrow)... step, (int...)... share, int latency
 //	peerreq  = uint id, int from, uint hop, int loc, int... suffix, int... seen,
 //	           byte status, int budget, int promptlen, int maxlen, int... eos,
 //	           sampling, string state, string fields, string router, string err
@@ -66,6 +70,10 @@ func AppendEvent(dst []byte, ev *Event) []byte {
 		b = putUint(b, uint64(ev.Req))
 	case SetPolicy:
 		b = putPolicy(b, ev.Policy)
+	case Busy:
+		b = putInt(b, int64(ev.From))
+		b = putInt(b, int64(ev.N))
+		b = putInt(b, ev.Until)
 	}
 	return b
 }
@@ -100,6 +108,10 @@ func DecodeEvent(src []byte) (ev Event, n int, err error) {
 		ev.Req = ReqID(r.uint())
 	case SetPolicy:
 		ev.Policy = r.policy()
+	case Busy:
+		ev.From = r.peer()
+		ev.N = r.int()
+		ev.Until = r.int64()
 	default:
 		r.fail("there is no event of kind %d", ev.Kind)
 	}
@@ -246,14 +258,65 @@ func putPolicy(b []byte, p *Policy) []byte {
 	}
 	b = append(b, byte(p.Kind))
 	b = putInts(b, p.B)
-	return putInt(b, p.W)
+	b = putInt(b, p.W)
+	switch p.Kind {
+	case Table:
+		b = putVectors(b, p.Table)
+	case LookAhead:
+		b = putForecast(b, p.Forecast)
+	}
+	return b
 }
 
 func (r *reader) policy() *Policy {
 	if !r.bool() {
 		return nil
 	}
-	return &Policy{Kind: PolicyKind(r.code(byte(Fixed), "policy")), B: r.ints(), W: r.int64()}
+	p := &Policy{Kind: PolicyKind(r.code(byte(LookAhead), "policy")), B: r.ints(), W: r.int64()}
+	switch p.Kind {
+	case Table:
+		p.Table = r.vectors()
+	case LookAhead:
+		p.Forecast = r.forecast()
+	}
+	return p
+}
+
+func putVectors(b []byte, v [][]int) []byte {
+	b = putUint(b, uint64(len(v)))
+	for _, x := range v {
+		b = putInts(b, x)
+	}
+	return b
+}
+
+func (r *reader) vectors() [][]int { return list(r, 1, (*reader).ints) }
+
+func putForecast(b []byte, f *Forecast) []byte {
+	b = putBool(b, f != nil)
+	if f == nil {
+		return b
+	}
+	b = putUint(b, uint64(len(f.Step)))
+	for _, s := range f.Step {
+		b = putInt(b, s.Base)
+		b = putInt(b, s.PerRow)
+	}
+	b = putVectors(b, f.Share)
+	return putInt(b, f.Latency)
+}
+
+func (r *reader) forecast() *Forecast {
+	if !r.bool() {
+		return nil
+	}
+	return &Forecast{
+		Step: list(r, 2, func(r *reader) StepTime {
+			return StepTime{Base: r.int64(), PerRow: r.int64()}
+		}),
+		Share:   r.vectors(),
+		Latency: r.int64(),
+	}
 }
 
 func putPeerReq(b []byte, m *PeerReq) []byte {

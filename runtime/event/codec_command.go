@@ -1,6 +1,9 @@
 package event
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // AppendCommand appends the binary form of cmd to dst:
 //
@@ -15,11 +18,21 @@ import "fmt"
 //	  8 free         uint req
 //	  9 wake-at      int at, uint gen
 //	 10 note         byte note, uint req, int n, string text
+//	 11 tell-busy    int n, int at
+//	 12 preempt      uint req, int n
+//	 13 run-batch    batch?, whose rows end with int cached, int... blocks
 //	batch   = uint id, byte rule, int ready, int b, row...
 //	row     = uint req, int start, int... tokens, bool sample, bool prefill,
 //	          int recomputed, int waited, int promptlen, sampling
+//
+// A batch is written as 3 where no row says where its KV is.
 func AppendCommand(dst []byte, cmd *Command) []byte {
-	b := append(dst, byte(cmd.Kind))
+	kind := byte(cmd.Kind)
+	placed := cmd.Kind == RunBatch && cmd.Batch.placed()
+	if placed {
+		kind = runPlaced
+	}
+	b := append(dst, kind)
 	switch cmd.Kind {
 	case Admit:
 		b = putUint(b, uint64(cmd.Req))
@@ -28,7 +41,7 @@ func AppendCommand(dst []byte, cmd *Command) []byte {
 		b = putUint(b, uint64(cmd.Req))
 		b = putString(b, cmd.Text)
 	case RunBatch:
-		b = putBatch(b, cmd.Batch)
+		b = putBatch(b, cmd.Batch, placed)
 	case SendPeer:
 		b = putUint(b, uint64(cmd.Req))
 		b = putInt(b, int64(cmd.To))
@@ -54,8 +67,22 @@ func AppendCommand(dst []byte, cmd *Command) []byte {
 		b = putUint(b, uint64(cmd.Req))
 		b = putInt(b, int64(cmd.N))
 		b = putString(b, cmd.Text)
+	case TellBusy:
+		b = putInt(b, int64(cmd.N))
+		b = putInt(b, cmd.At)
+	case Preempt:
+		b = putUint(b, uint64(cmd.Req))
+		b = putInt(b, int64(cmd.N))
 	}
 	return b
+}
+
+// runPlaced is the stored kind of a batch whose rows name their KV blocks; those
+// of the first sessions did not.
+const runPlaced = 13
+
+func (batch *Batch) placed() bool {
+	return batch != nil && slices.ContainsFunc(batch.Rows, func(r Row) bool { return r.Cached != 0 || len(r.Blocks) > 0 })
 }
 
 // DecodeCommand reads one command from the front of src and says how many bytes
@@ -72,7 +99,10 @@ func DecodeCommand(src []byte) (cmd Command, n int, err error) {
 		cmd.Req = ReqID(r.uint())
 		cmd.Text = r.string()
 	case RunBatch:
-		cmd.Batch = r.batch()
+		cmd.Batch = r.batch(false)
+	case runPlaced:
+		cmd.Kind = RunBatch
+		cmd.Batch = r.batch(true)
 	case SendPeer:
 		cmd.Req = ReqID(r.uint())
 		cmd.To = r.peer()
@@ -94,10 +124,16 @@ func DecodeCommand(src []byte) (cmd Command, n int, err error) {
 		cmd.At = r.int64()
 		cmd.Gen = r.uint()
 	case Note:
-		cmd.Note = NoteKind(r.code(byte(NoteResend), "note"))
+		cmd.Note = NoteKind(r.code(byte(noteKinds-1), "note"))
 		cmd.Req = ReqID(r.uint())
 		cmd.N = r.int()
 		cmd.Text = r.string()
+	case TellBusy:
+		cmd.N = r.int()
+		cmd.At = r.int64()
+	case Preempt:
+		cmd.Req = ReqID(r.uint())
+		cmd.N = r.int()
 	default:
 		r.fail("there is no command of kind %d", cmd.Kind)
 	}
@@ -107,7 +143,7 @@ func DecodeCommand(src []byte) (cmd Command, n int, err error) {
 	return cmd, r.off, nil
 }
 
-func putBatch(b []byte, batch *Batch) []byte {
+func putBatch(b []byte, batch *Batch, placed bool) []byte {
 	b = putBool(b, batch != nil)
 	if batch == nil {
 		return b
@@ -128,21 +164,25 @@ func putBatch(b []byte, batch *Batch) []byte {
 		b = putInt(b, row.WaitedNs)
 		b = putInt(b, int64(row.PromptLen))
 		b = putSampling(b, row.Sampling)
+		if placed {
+			b = putInt(b, int64(row.Cached))
+			b = putTokens(b, row.Blocks)
+		}
 	}
 	return b
 }
 
-func (r *reader) batch() *Batch {
+func (r *reader) batch(placed bool) *Batch {
 	if !r.bool() {
 		return nil
 	}
 	return &Batch{
 		ID:    r.uint(),
-		Rule:  Rule(r.code(byte(RuleGuard), "rule")),
+		Rule:  Rule(r.code(byte(ruleKinds-1), "rule")),
 		Ready: r.int(),
 		B:     r.int(),
 		Rows: list(r, minBatch, func(r *reader) Row {
-			return Row{
+			row := Row{
 				Req:        ReqID(r.uint()),
 				Start:      r.int(),
 				Tokens:     r.tokens(),
@@ -153,6 +193,11 @@ func (r *reader) batch() *Batch {
 				PromptLen:  r.int(),
 				Sampling:   r.sampling(),
 			}
+			if placed {
+				row.Cached = r.int()
+				row.Blocks = r.tokens()
+			}
+			return row
 		}),
 	}
 }

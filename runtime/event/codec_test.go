@@ -109,17 +109,36 @@ func genEvent(t *rapid.T, kind event.Kind) event.Event {
 	case event.SetPolicy:
 		if present {
 			ev.Policy = &event.Policy{
-				Kind: event.PolicyKind(rapid.IntRange(0, int(event.Fixed)).Draw(t, "policy")),
+				Kind: event.PolicyKind(rapid.IntRange(0, int(event.LookAhead)).Draw(t, "policy")),
 				B:    genInts.Draw(t, "b"), W: rapid.Int64().Draw(t, "w"),
 			}
+			switch ev.Policy.Kind {
+			case event.Table:
+				ev.Policy.Table = genVectors.Draw(t, "table")
+			case event.LookAhead:
+				ev.Policy.Forecast = genForecast.Draw(t, "forecast")
+			}
 		}
+	case event.Busy:
+		ev.From, ev.N, ev.Until = genPeer.Draw(t, "from"), rapid.Int().Draw(t, "n"), rapid.Int64().Draw(t, "until")
 	}
 	return ev
 }
 
+var genVectors = orNil(rapid.SliceOfN(genInts, 0, 3))
+
+var genForecast = rapid.Ptr(rapid.Custom(func(t *rapid.T) event.Forecast {
+	return event.Forecast{
+		Step: orNil(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event.StepTime {
+			return event.StepTime{Base: rapid.Int64().Draw(t, "base"), PerRow: rapid.Int64().Draw(t, "row")}
+		}), 0, 3)).Draw(t, "step"),
+		Share: genVectors.Draw(t, "share"), Latency: rapid.Int64().Draw(t, "latency"),
+	}
+}), true)
+
 func genBatch(t *rapid.T) *event.Batch {
 	return &event.Batch{
-		ID: rapid.Uint64().Draw(t, "id"), Rule: event.Rule(rapid.IntRange(0, int(event.RuleGuard)).Draw(t, "rule")),
+		ID: rapid.Uint64().Draw(t, "id"), Rule: event.Rule(rapid.IntRange(0, int(event.RuleAhead)).Draw(t, "rule")),
 		Ready: rapid.Int().Draw(t, "ready"), B: rapid.Int().Draw(t, "b"),
 		Rows: orNil(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event.Row {
 			return event.Row{
@@ -127,6 +146,7 @@ func genBatch(t *rapid.T) *event.Batch {
 				Sample: rapid.Bool().Draw(t, "sample"), Prefill: rapid.Bool().Draw(t, "prefill"),
 				Recomputed: rapid.Int().Draw(t, "recomputed"), WaitedNs: rapid.Int64().Draw(t, "waited"),
 				PromptLen: rapid.Int().Draw(t, "promptlen"), Sampling: genSampling(t),
+				Cached: rapid.Int().Draw(t, "cached"), Blocks: genTokens.Draw(t, "blocks"),
 			}
 		}), 0, 3)).Draw(t, "rows"),
 	}
@@ -134,7 +154,7 @@ func genBatch(t *rapid.T) *event.Batch {
 
 func genCommand(t *rapid.T, kind event.CmdKind) event.Command {
 	cmd := event.Command{Kind: kind}
-	if k := cmd.Kind; k != event.TellActive && k != event.RunBatch && k != event.WakeAt {
+	if k := cmd.Kind; k != event.TellActive && k != event.TellBusy && k != event.RunBatch && k != event.WakeAt {
 		cmd.Req = genReq.Draw(t, "req")
 	}
 	present := rapid.IntRange(0, 9).Draw(t, "present") < 9
@@ -159,8 +179,12 @@ func genCommand(t *rapid.T, kind event.CmdKind) event.Command {
 		cmd.N, cmd.Text = rapid.Int().Draw(t, "n"), genText.Draw(t, "text")
 	case event.WakeAt:
 		cmd.At, cmd.Gen = rapid.Int64().Draw(t, "at"), rapid.Uint64().Draw(t, "gen")
+	case event.TellBusy:
+		cmd.N, cmd.At = rapid.Int().Draw(t, "n"), rapid.Int64().Draw(t, "at")
+	case event.Preempt:
+		cmd.N = rapid.Int().Draw(t, "n")
 	case event.Note:
-		cmd.Note = event.NoteKind(rapid.IntRange(0, int(event.NoteResend)).Draw(t, "note"))
+		cmd.Note = event.NoteKind(rapid.IntRange(0, int(event.NoteTimeout)).Draw(t, "note"))
 		cmd.N, cmd.Text = rapid.Int().Draw(t, "n"), genText.Draw(t, "text")
 	}
 	return cmd
@@ -169,7 +193,7 @@ func genCommand(t *rapid.T, kind event.CmdKind) event.Command {
 // What is written is read back as it was, with whatever stands behind it left
 // alone, and a shorter prefix is refused as too short.
 func TestEventRoundTrip(t *testing.T) {
-	for kind := event.Arrive; kind <= event.SetPolicy; kind++ {
+	for kind := event.Arrive; kind <= event.Busy; kind++ {
 		t.Run(kind.String(), rapid.MakeCheck(func(t *rapid.T) {
 			want := genEvent(t, kind)
 			b := event.AppendEvent([]byte("head"), &want)[4:]
@@ -189,7 +213,7 @@ func TestEventRoundTrip(t *testing.T) {
 }
 
 func TestCommandRoundTrip(t *testing.T) {
-	for kind := event.Admit; kind <= event.Note; kind++ {
+	for kind := event.Admit; kind <= event.Preempt; kind++ {
 		t.Run(kind.String(), rapid.MakeCheck(func(t *rapid.T) {
 			want := genCommand(t, kind)
 			b := event.AppendCommand([]byte("head"), &want)[4:]
@@ -225,11 +249,11 @@ func TestRefuses(t *testing.T) {
 		want string
 	}{
 		"no kind":         {[]byte{0, 0}, "no event of kind 0"},
-		"unknown kind":    {[]byte{10, 0}, "no event of kind 10"},
+		"unknown kind":    {[]byte{11, 0}, "no event of kind 11"},
 		"unknown action":  {step(func(r *event.RowResult) { r.Action = 2 }), "no action 2"},
 		"unknown status":  {peer(event.PeerReq{Status: 6}), "no status 6"},
 		"unknown verdict": {event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Verdict: event.Verdict{Kind: 2}}), "no verdict 2"},
-		"unknown policy":  {event.AppendEvent(nil, &event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: 2}}), "no policy 2"},
+		"unknown policy":  {event.AppendEvent(nil, &event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: 4}}), "no policy 4"},
 		"bool of 2":       {[]byte{9, 0, 2}, "in place of yes (1) or no (0)"},
 		"wide token":      {[]byte{1, 0, 1, 1, 1, 0xfe, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0, 0, 0}, "more than 32 bits"},
 		"wide subserver":  {[]byte{4, 0, 1, 1, 0x80, 0x80, 0x80, 1}, "more than 16 bits"},
@@ -245,10 +269,10 @@ func TestRefuses(t *testing.T) {
 		want string
 	}{
 		"no kind":        {event.Command{}, "no command of kind 0"},
-		"unknown kind":   {event.Command{Kind: 11}, "no command of kind 11"},
+		"unknown kind":   {event.Command{Kind: 14}, "no command of kind 14"},
 		"unknown reason": {event.Command{Kind: event.Finish, Reason: 4}, "no reason 4"},
-		"unknown note":   {event.Command{Kind: event.Note, Note: 9}, "no note 9"},
-		"unknown rule":   {event.Command{Kind: event.RunBatch, Batch: &event.Batch{Rule: 3}}, "no rule 3"},
+		"unknown note":   {event.Command{Kind: event.Note, Note: 10}, "no note 10"},
+		"unknown rule":   {event.Command{Kind: event.RunBatch, Batch: &event.Batch{Rule: 4}}, "no rule 4"},
 	} {
 		if cmd, _, err := event.DecodeCommand(event.AppendCommand(nil, &tc.cmd)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, %v, want %q", name, cmd, err, tc.want)

@@ -16,6 +16,8 @@ const (
 	Free               // Req: drop the request's KV
 	WakeAt             // At, Gen: tell Wake{Gen} at that time
 	Note               // Note, Req, Text: something worth a line on the tape
+	TellBusy           // N, At: deliver Busy{N, Until: At} to every peer, in order with messages
+	Preempt            // Req, N: N positions of KV are taken from the request; it will feed them again
 )
 
 // Reason says how a request ended.
@@ -52,9 +54,11 @@ const (
 	NoteFull                    // KV is full: a ready request waits for blocks
 	NoteBudget                  // the hand-off's budget forced the request home
 	NoteResend                  // a gap was answered by resend
+	NoteTimeout                 // a peer kept a request for too long
+	noteKinds
 )
 
-var noteNames = [...]string{"stale", "dead", "unknown", "fault", "cut", "clamp", "kv-full", "budget", "resend"}
+var noteNames = [noteKinds]string{"stale", "dead", "unknown", "fault", "cut", "clamp", "kv-full", "budget", "resend", "timeout"}
 
 func (k NoteKind) String() string {
 	if int(k) < len(noteNames) {
@@ -83,15 +87,17 @@ type Command struct {
 // Rule says why a batch started.
 type Rule uint8
 
-// A batch starts because the policy is eager, because ready reached B, or
-// because the guard W fired.
+// A batch starts because the policy is eager, because ready reached B, because
+// the guard W fired, or because waiting on would cost more than it saves.
 const (
 	RuleEager Rule = iota
 	RuleB
 	RuleGuard
+	RuleAhead
+	ruleKinds
 )
 
-var ruleNames = [...]string{"eager", "B", "guard"}
+var ruleNames = [ruleKinds]string{"eager", "B", "guard", "look-ahead"}
 
 func (r Rule) String() string {
 	if int(r) < len(ruleNames) {
@@ -109,16 +115,22 @@ type Batch struct {
 	Rows  []Row
 }
 
+// Block is a KV block of one subserver's pool, from 0.
+type Block = int32
+
 // Row feeds Tokens at positions Start, Start+1, ... of one request; KV at and
 // behind Start is overwritten. With Sample, a candidate for position
-// Start+len(Tokens) is drawn from the last token's logits.
+// Start+len(Tokens) is drawn from the last token's logits; a row without is a
+// part of a prefill that goes on in a later batch.
 type Row struct {
 	Req        ReqID
 	Start      int
 	Tokens     []Token
 	Sample     bool
-	Prefill    bool // this subserver held no KV of the request before
-	Recomputed int  // positions among Tokens whose KV was here once and was lost
+	Prefill    bool    // this subserver held no KV of the request before
+	Cached     int     // positions before Start that come from the prefix cache, on a Prefill row
+	Blocks     []Block // where the KV is: of positions 0.. on a Prefill row, else from the block of Start on
+	Recomputed int     // positions among Tokens whose KV was here once and was lost
 	WaitedNs   int64
 	PromptLen  int
 	Sampling   Sampling

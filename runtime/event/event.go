@@ -16,6 +16,7 @@ const (
 	Stop           // Req, Pos: a stop string began in the token at Pos; only at the front
 	Cancel         // Req: the client is gone; only at the front
 	SetPolicy      // Policy: thresholds and guard from now on
+	Busy           // From, N, Until: what another subserver runs (under look-ahead)
 )
 
 // Event is one fact with the time at which the driver states it. A core sees
@@ -32,6 +33,8 @@ type Event struct {
 	Gen     uint64
 	Pos     int
 	Policy  *Policy
+	From    Peer
+	Until   int64 // ns; when the batch of N rows is expected to end, N = 0 when idle
 }
 
 // Sampling is how a request's tokens are drawn. Temperature 0 is greedy; TopK 0
@@ -119,25 +122,48 @@ type StepResult struct {
 type PolicyKind uint8
 
 // Eager starts a batch whenever something is ready; Fixed waits for B[m] ready
-// requests at subserver m.
+// requests at subserver m; Table does so with the vector for the active count;
+// LookAhead weighs, at every moment, what waiting for the peers' batches costs
+// and saves.
 const (
 	Eager PolicyKind = iota
 	Fixed
+	Table
+	LookAhead
 )
 
+var policyNames = [...]string{"eager", "fixed", "table", "look-ahead"}
+
 func (k PolicyKind) String() string {
-	if k == Fixed {
-		return "fixed"
+	if int(k) < len(policyNames) {
+		return policyNames[k]
 	}
-	return "eager"
+	return "?"
 }
 
-// Policy is the same for all cores; core m reads its own entry of B. The core
-// clamps B to what is feasible for the active count (INV-7). W is the guard in
+// Policy is the same for all cores; core m reads its own entry. The core clamps
+// thresholds to what is feasible for the active count (INV-7). W is the guard in
 // ns: a ready request waits no longer than that for others. While W is 0, not
-// yet known, every policy acts eagerly.
+// yet known, every policy acts eagerly; so do a Table without rows and a
+// LookAhead without a forecast.
 type Policy struct {
-	Kind PolicyKind
-	B    []int
-	W    int64
+	Kind     PolicyKind
+	B        []int     // Fixed
+	Table    [][]int   // Table: row n-1 is the vector for n active; beyond the last row the last one holds
+	Forecast *Forecast // LookAhead
+	W        int64
 }
+
+// Forecast is what look-ahead expects of the cluster. Its figures are integers,
+// so that a core decides the same on every machine.
+type Forecast struct {
+	Step    []StepTime // per subserver
+	Share   [][]int    // Share[i][j]: of a million rows that end at i, how many go to j
+	Latency int64      // ns a message is under way
+}
+
+// StepTime is the affine time of a decode step: Base + PerRow x rows, in ns.
+type StepTime struct{ Base, PerRow int64 }
+
+// Of is the time of a step with that many rows.
+func (s StepTime) Of(rows int) int64 { return s.Base + s.PerRow*int64(rows) }

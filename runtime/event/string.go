@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-var kindNames = [...]string{"?", "arrive", "dispatch", "step-done", "peer-in", "active", "wake", "stop", "cancel", "set-policy"}
+var kindNames = [...]string{"?", "arrive", "dispatch", "step-done", "peer-in", "active", "wake", "stop", "cancel", "set-policy", "busy"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -16,7 +16,7 @@ func (k Kind) String() string {
 	return "?"
 }
 
-var cmdNames = [...]string{"?", "admit", "reject", "run-batch", "send-peer", "tell-active", "emit", "finish", "free", "wake-at", "note"}
+var cmdNames = [...]string{"?", "admit", "reject", "run-batch", "send-peer", "tell-active", "emit", "finish", "free", "wake-at", "note", "tell-busy", "preempt"}
 
 func (k CmdKind) String() string {
 	if int(k) < len(cmdNames) {
@@ -55,6 +55,8 @@ func (ev Event) String() string {
 		return fmt.Sprintf("%s r%d", head, ev.Req)
 	case SetPolicy:
 		return head + " " + ev.Policy.String()
+	case Busy:
+		return fmt.Sprintf("%s from=%d n=%d until=%v", head, ev.From, ev.N, time.Duration(ev.Until))
 	}
 	return head
 }
@@ -74,24 +76,33 @@ func (p *Policy) String() string {
 	if p == nil {
 		return "nothing"
 	}
-	if p.Kind == Eager {
-		return "eager"
+	w := time.Duration(p.W)
+	switch p.Kind {
+	case Fixed:
+		return fmt.Sprintf("%v B=%v W=%v", p.Kind, p.B, w)
+	case Table:
+		return fmt.Sprintf("%v B=%v W=%v", p.Kind, p.Table, w)
+	case LookAhead:
+		if p.Forecast == nil {
+			return fmt.Sprintf("%v W=%v", p.Kind, w)
+		}
+		return fmt.Sprintf("%v step=%v share=%v latency=%v W=%v", p.Kind, p.Forecast.Step, p.Forecast.Share, time.Duration(p.Forecast.Latency), w)
 	}
-	return fmt.Sprintf("%v B=%v W=%v", p.Kind, p.B, time.Duration(p.W))
+	return p.Kind.String()
 }
 
-// Form is a policy as flags, screens and exports write it: "eager" or
-// "fixed:1,3".
+// Form is a policy as flags, screens and exports write it: "eager",
+// "fixed:1,3", "table" or "look-ahead".
 func (p *Policy) Form() string {
-	if p.Kind == Eager {
-		return p.Kind.String()
+	if p.Kind == Fixed {
+		return p.Kind.String() + ":" + p.Vector()
 	}
-	return p.Kind.String() + ":" + p.Vector()
+	return p.Kind.String()
 }
 
-// Vector is the thresholds of a policy, "1,3"; "eager" where it has none.
+// Vector is the thresholds of a fixed policy, "1,3"; of any other its name.
 func (p *Policy) Vector() string {
-	if p.Kind == Eager {
+	if p.Kind != Fixed {
 		return p.Kind.String()
 	}
 	parts := make([]string, len(p.B))
@@ -156,6 +167,12 @@ func (batch *Batch) String() string {
 		if row.Prefill {
 			b.WriteString("p")
 		}
+		if row.Cached > 0 {
+			fmt.Fprintf(&b, " cached=%d", row.Cached)
+		}
+		if !row.Sample {
+			b.WriteString(" part")
+		}
 	}
 	return b.String()
 }
@@ -185,6 +202,10 @@ func (cmd Command) String() string {
 		return fmt.Sprintf("free r%d", cmd.Req)
 	case WakeAt:
 		return fmt.Sprintf("wake at=%v gen=%d", time.Duration(cmd.At), cmd.Gen)
+	case TellBusy:
+		return fmt.Sprintf("tell busy n=%d until=%v", cmd.N, time.Duration(cmd.At))
+	case Preempt:
+		return fmt.Sprintf("preempt r%d n=%d", cmd.Req, cmd.N)
 	case Note:
 		var b strings.Builder
 		fmt.Fprintf(&b, "note %v", cmd.Note)

@@ -13,8 +13,8 @@ import (
 // that is nothing.
 type Receive func(core event.Peer, m *event.PeerReq, v sched.View) event.Verdict
 
-// Message is on its way between two cores: a request, or an active count where
-// Peer is nil. Messages of one link (From, To) arrive in the order sent.
+// Message is on its way between two cores: a request, or where Peer is nil the
+// news of what the sender runs (Busy) or the active count. Messages of one link (From, To) arrive in the order sent.
 type Message struct {
 	Seq    uint64 // rising from 1 over the whole fabric
 	From   event.Peer
@@ -22,6 +22,9 @@ type Message struct {
 	SentAt int64
 	Peer   *event.PeerReq
 	Active int
+	Busy   bool // N rows until Until
+	N      int
+	Until  int64
 }
 
 // Fabric is a cluster of cores. It belongs to one goroutine.
@@ -84,14 +87,21 @@ func (f *Fabric) Step(p event.Peer, ev *event.Event, out []event.Command) []even
 		case event.SendPeer:
 			f.launch(Message{From: p, To: cmd.To, SentAt: ev.At, Peer: cmd.Peer})
 		case event.TellActive:
-			for to := range f.cores {
-				if event.Peer(to) != p {
-					f.launch(Message{From: p, To: event.Peer(to), SentAt: ev.At, Active: cmd.N})
-				}
-			}
+			f.tell(Message{From: p, SentAt: ev.At, Active: cmd.N})
+		case event.TellBusy:
+			f.tell(Message{From: p, SentAt: ev.At, Busy: true, N: cmd.N, Until: cmd.At})
 		}
 	}
 	return out
+}
+
+// tell launches m to everybody else.
+func (f *Fabric) tell(m Message) {
+	for to := range f.cores {
+		if m.To = event.Peer(to); m.To != m.From {
+			f.launch(m)
+		}
+	}
 }
 
 func (f *Fabric) launch(m Message) {
@@ -126,9 +136,13 @@ func (f *Fabric) Deliver(from, to event.Peer, at int64, out []event.Command) (ev
 	}
 	m := f.flight[i]
 	f.flight = slices.Delete(f.flight, i, i+1)
-	ev = event.Event{Kind: event.Active, At: at, N: m.Active}
-	if m.Peer != nil {
+	switch {
+	case m.Peer != nil:
 		ev = event.Event{Kind: event.PeerIn, At: at, Peer: m.Peer, Verdict: f.verdict(to, m.Peer)}
+	case m.Busy:
+		ev = event.Event{Kind: event.Busy, At: at, From: m.From, N: m.N, Until: m.Until}
+	default:
+		ev = event.Event{Kind: event.Active, At: at, N: m.Active}
 	}
 	return ev, f.Step(to, &ev, out), true
 }

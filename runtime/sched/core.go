@@ -16,6 +16,13 @@ type Config struct {
 	Seats    []int // most rows of a batch, one entry per subserver
 	KVTokens []int // size of the KV pool in tokens, one entry per subserver
 	Block    int   // tokens per KV block; 0 means 16
+
+	Chunk      int    // most tokens that one row feeds in a step; 0: no bound
+	Budget     int    // most tokens that one batch feeds; 0: no bound
+	NoPrefix   bool   // requests share no KV of common beginnings
+	Overcommit int    // how much of the smallest pool the front may promise, in %; 0 means 100, beyond that KV may have to be preempted
+	Timeout    int64  // ns after which the front gives up a request that a peer has; 0: never
+	Domain     uint64 // model and tokenizer whose KV this is, part of the prefix hash
 }
 
 // Core is one subserver. It belongs to one goroutine.

@@ -148,6 +148,48 @@ type Message struct {
 	Text  string `json:"text"`
 }
 
+// Plan is what the throughput model expects of the cluster as it is measured:
+// once when it is first known, then whenever a figure on screen would change.
+type Plan struct {
+	Policy    string      `json:"policy"`             // in force, as event.Policy.Form writes it
+	N         int         `json:"n"`                  // active requests that the figures are for
+	B         []int       `json:"b"`                  // B* for N: the vector of the highest throughput
+	Table     [][]int     `json:"table,omitempty"`    // row n-1: B* for n active
+	P         [][]float64 `json:"p"`                  // routing matrix, rows sum to 1
+	K         [][]float64 `json:"k"`                  // tokens committed by a step at i routed to j
+	Step      []StepFit   `json:"step"`               // per subserver
+	Rows      []int       `json:"rows"`               // observations behind each row of P
+	Predicted float64     `json:"predicted"`          // tokens/s with the policy in force
+	Best      float64     `json:"best"`               // tokens/s at B
+	Eager     float64     `json:"eager"`              // tokens/s when nothing waits
+	Lockstep  float64     `json:"lockstep"`           // tokens/s when all wait for all
+	Low       float64     `json:"low"`                // Best with every step 2 % slower
+	High      float64     `json:"high"`               // Best with every step 2 % faster
+	Method    string      `json:"method"`             // chain, count-sim, fluid
+	Warnings  []string    `json:"warnings,omitempty"` // why not to trust it, or not to bother
+	SolveNs   int64       `json:"solve_ns"`           // what planning took
+	Interval  []Interval  `json:"interval,omitempty"` // send intervals, per subserver
+}
+
+// StepFit is an affine step time, ms = Base + PerRow x rows, and the batch sizes
+// that it was measured at.
+type StepFit struct {
+	Base   float64 `json:"base_ms"`
+	PerRow float64 `json:"per_row_ms"`
+	Low    int     `json:"low"`
+	High   int     `json:"high"`
+}
+
+// Interval describes the tokens between two sends of a subserver, beside what a
+// geometric law of the same mean would give.
+type Interval struct {
+	N    int     `json:"n"`
+	Mean float64 `json:"mean"`
+	CV2  float64 `json:"cv2"`  // variance / mean squared; geometric: 1 - 1/mean
+	Geom float64 `json:"geom"` // that of the geometric law
+	Far  bool    `json:"far"`  // the geometric law is refused at 1 %
+}
+
 // Closed is the last record of a session that ended in order.
 type Closed struct {
 	Reason string `json:"reason"`
@@ -161,6 +203,7 @@ func (*Knob) Name() string      { return "knob" }
 func (*Setting) Name() string   { return "setting" }
 func (*Telemetry) Name() string { return "telemetry" }
 func (*Message) Name() string   { return "message" }
+func (*Plan) Name() string      { return "plan" }
 func (*Closed) Name() string    { return "closed" }
 
 // NewHost returns an empty payload of the given name, or nil if there is none.
@@ -180,6 +223,8 @@ func NewHost(name string) Host {
 		return new(Telemetry)
 	case "message":
 		return new(Message)
+	case "plan":
+		return new(Plan)
 	case "closed":
 		return new(Closed)
 	}

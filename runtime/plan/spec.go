@@ -22,6 +22,7 @@ type Spec struct {
 	B       []int       // threshold per model; nil means 1 everywhere
 	Cap     []int       // most rows of a batch per model; nil means no bound
 	Quantum float64     // ms that step times are rounded to; 0 means 0.1
+	Send    []*Phases   // law of the steps between sends per model; nil, or a nil entry: geometric with P[i][i]
 }
 
 // Result is what a spec yields in the long run.
@@ -33,6 +34,7 @@ type Result struct {
 	States     int       // of the chain, 0 for other methods
 	Classes    int       // recurrent classes that could be reached from the start; the result is that of the first entered when there are several
 	Error      float64   // standard error of Throughput, 0 for exact methods
+	P99        float64   // ms: 99th percentile of the time between two tokens of a request; 0 where the method does not follow requests
 }
 
 // Check says what is wrong with a spec, nil if it can be solved. It does not ask
@@ -91,4 +93,14 @@ func (s *Spec) Check() error {
 		}
 	}
 	return nil
+}
+
+// Phases is a discrete phase-type law of the decode steps that a request makes
+// at a model between coming and being sent on: it starts in phase k with
+// probability Start[k]; each step leads from phase k to l with probability
+// Next[k][l], and with the rest the request leaves, to model j with probability
+// P[i][j] / (1 - P[i][i]). One phase is the geometric law.
+type Phases struct {
+	Start []float64
+	Next  [][]float64
 }

@@ -40,17 +40,21 @@ func (c *Core) dispatch() {
 	if n == 0 {
 		return
 	}
-	b, want := c.threshold(n)
-	c.noteClamp(b, want)
+	d := c.threshold(n)
+	c.noteClamp(d.b, d.want)
 	switch {
-	case n < b && c.now-oldest < c.w:
-		c.wakeBy(oldest + c.w)
-	case n < b:
-		c.start(event.RuleGuard, n, b)
+	case n < d.b && c.now-oldest < c.w:
+		at := oldest + c.w
+		if d.wake > 0 {
+			at = min(at, d.wake)
+		}
+		c.wakeBy(at)
+	case n < d.b:
+		c.start(event.RuleGuard, n, d.b)
 	default:
-		c.start(c.inForce().rule(), n, b)
+		c.start(c.inForce().rule(), n, d.b)
 	}
-	if c.running != nil && b == want {
+	if c.running != nil && d.b == d.want {
 		c.clamped = 0
 	}
 }
@@ -85,6 +89,7 @@ func (c *Core) start(rule event.Rule, fit, b int) {
 	c.ready = rest
 	c.running = batch
 	c.emit(event.Command{Kind: event.RunBatch, Batch: batch})
+	c.tellStart(batch)
 }
 
 // row feeds all that the request's KV lacks. Where nothing is lacking (this

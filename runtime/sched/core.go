@@ -43,12 +43,15 @@ type Core struct {
 	rows    []*request // of the running batch, in its order
 	batches uint64
 
-	rule    policy
-	w       int64 // guard in ns; 0: not known, everything is eager
-	clamped int   // the lowered B last noted, 0 if none
-	armed   bool  // a WakeAt is out for wakeAt
-	wakeAt  int64
-	gen     uint64
+	rule  policy
+	peers []batchNews // by subserver
+
+	toldRows int   // of the running batch, as the peers were told
+	w        int64 // guard in ns; 0: not known, everything is eager
+	clamped  int   // the lowered B last noted, 0 if none
+	armed    bool  // a WakeAt is out for wakeAt
+	wakeAt   int64
+	gen      uint64
 
 	active int // admitted and unfinished, as this core knows it
 	dead   graves
@@ -76,6 +79,7 @@ func New(cfg Config) (*Core, error) {
 		seats: slices.Clone(cfg.Seats),
 		reqs:  map[event.ReqID]*request{},
 		rule:  eager{},
+		peers: make([]batchNews, n),
 	}
 	for m := range n {
 		if cfg.Seats[m] < 1 {
@@ -121,6 +125,8 @@ func (c *Core) Step(ev *event.Event, out []event.Command) []event.Command {
 		c.cancel(ev.Req)
 	case event.SetPolicy:
 		c.setPolicy(ev.Policy)
+	case event.Busy:
+		c.busy(ev.From, ev.N, ev.Until)
 	default:
 		c.note(event.NoteUnknown, ev.Req, 0, fmt.Sprintf("an event of kind %d dropped", ev.Kind))
 	}
@@ -142,14 +148,13 @@ func (c *Core) Running() *event.Batch { return c.running }
 // Load is how full the subserver is.
 func (c *Core) Load() tape.Load {
 	fit, _ := c.fit()
-	b, _ := c.threshold(fit)
 	return tape.Load{
 		Ready:   fit,
 		Running: c.count[Running],
 		Pending: c.count[Pending],
 		Waiting: c.count[Waiting],
 		Active:  c.active,
-		B:       b,
+		B:       c.threshold(fit).b,
 		KVUsed:  c.pool.Used() * c.pool.Block(),
 		KVTotal: c.pool.Total() * c.pool.Block(),
 	}
@@ -160,6 +165,7 @@ func (c *Core) Load() tape.Load {
 func (c *Core) Clone() *Core {
 	d := *c
 	d.out, d.vec = nil, nil
+	d.peers = slices.Clone(c.peers)
 	d.reqs = make(map[event.ReqID]*request, len(c.reqs))
 	for id, r := range c.reqs {
 		d.reqs[id] = r.clone()

@@ -33,6 +33,7 @@ func (c *Core) stepDone(s *event.StepResult) {
 	}
 	clear(c.rows)
 	c.rows = c.rows[:0]
+	c.tellIdle()
 }
 
 // mismatch says what is wrong with rows that do not answer the batch, "" if

@@ -252,7 +252,9 @@ func TestRowCountsRecomputed(t *testing.T) {
 
 type stuck struct{}
 
-func (stuck) threshold(s *situation) (b, want int) { return s.seats[s.self], s.seats[s.self] }
+func (stuck) threshold(s *situation) decision {
+	return decision{b: s.seats[s.self], want: s.seats[s.self]}
+}
 
 func (stuck) rule() event.Rule { return event.RuleB }
 

@@ -2,7 +2,6 @@ package sched
 
 import (
 	"fmt"
-	"slices"
 
 	"tokenrouter/runtime/event"
 )
@@ -14,43 +13,60 @@ type situation struct {
 	ready  int // could be in the next batch
 	active int // admitted and unfinished
 	seats  []int
-	vec    []int // scratch, one entry per subserver
+	peers  []batchNews // what the others run, as they told
+	vec    []int       // scratch, one entry per subserver
 }
 
-// policy is a threshold policy: a small value without state, shared by clones.
-// An idle core starts once ready reaches b. want is what the policy asked for
-// before the clamp. A table reads the vector for active and clamps it likewise;
-// a policy that decides anew at every moment answers ready to start and ready+1
-// to hold.
+// decision is a policy's answer: an idle core starts once ready reaches b. want
+// is what the policy asked for before the clamp. Where time alone may change the
+// answer, wake is when to ask again, else 0.
+type decision struct {
+	b, want int
+	wake    int64
+}
+
+// policy is a threshold policy: a small value without state, shared by clones. A
+// policy that decides anew at every moment answers 1 to start and ready+1 to
+// hold.
 type policy interface {
-	threshold(s *situation) (b, want int)
+	threshold(s *situation) decision
 	rule() event.Rule // what a batch says that it started
 }
 
 // eager starts whenever something is ready.
 type eager struct{}
 
-func (eager) threshold(*situation) (b, want int) { return 1, 1 }
+func (eager) threshold(*situation) decision { return decision{b: 1, want: 1} }
 
 func (eager) rule() event.Rule { return event.RuleEager }
 
-// fixed waits for B[m] ready requests at subserver m. Entries that are missing
+// fixed waits for b[m] ready requests at subserver m. Entries that are missing
 // or below 1 mean 1.
 type fixed struct{ b []int }
 
-func (f fixed) threshold(s *situation) (b, want int) {
+func (f fixed) threshold(s *situation) decision {
 	for m := range s.vec {
 		s.vec[m] = 1
 		if m < len(f.b) {
 			s.vec[m] = max(1, f.b[m])
 		}
 	}
-	want = s.vec[s.self]
+	want := s.vec[s.self]
 	clamp(s.vec, s.seats, s.active)
-	return s.vec[s.self], want
+	return decision{b: s.vec[s.self], want: want}
 }
 
 func (fixed) rule() event.Rule { return event.RuleB }
+
+// table waits as the vector for the active count says: row n-1 for n active, the
+// last row beyond. Without requests the first row holds (case E3).
+type table struct{ rows [][]int }
+
+func (t table) threshold(s *situation) decision {
+	return fixed{t.rows[max(1, min(s.active, len(t.rows)))-1]}.threshold(s)
+}
+
+func (table) rule() event.Rule { return event.RuleB }
 
 // clamp lowers b to what n active requests can always reach (INV-7). All of them
 // can be stuck in queues only if every queue m may hold b[m]-1, so progress is
@@ -80,8 +96,13 @@ func (c *Core) setPolicy(p *event.Policy) {
 		return
 	}
 	c.rule = eager{}
-	if p.Kind == event.Fixed {
-		c.rule = fixed{b: slices.Clone(p.B)}
+	switch {
+	case p.Kind == event.Fixed:
+		c.rule = fixed{b: p.B}
+	case p.Kind == event.Table && len(p.Table) > 0:
+		c.rule = table{rows: p.Table}
+	case p.Kind == event.LookAhead && p.Forecast != nil:
+		c.rule = newAhead(p.Forecast, c.n)
 	}
 	c.w = min(max(0, p.W), longest)
 	c.clamped = 0
@@ -107,13 +128,13 @@ func (c *Core) inForce() policy {
 	return c.rule
 }
 
-// threshold is the B in force with that many ready, and the one asked for.
-func (c *Core) threshold(ready int) (b, want int) {
+// threshold is what the policy in force says with that many ready.
+func (c *Core) threshold(ready int) decision {
 	if c.vec == nil {
 		c.vec = make([]int, c.n)
 	}
 	return c.inForce().threshold(&situation{
-		self: c.self, now: c.now, ready: ready, active: c.active, seats: c.seats, vec: c.vec,
+		self: c.self, now: c.now, ready: ready, active: c.active, seats: c.seats, peers: c.peers, vec: c.vec,
 	})
 }
 

@@ -22,6 +22,8 @@ import (
 //
 //	cluster seats=(2,2) kv=(64,64) block=4
 //	policy eager | policy fixed B=(1,3) W=20ms
+//	policy table n1=(1,1) n2=(1,2) W=20ms
+//	policy ahead step=(6ms,28ms) share0=(650000,350000) share1=(1000000,0) latency=1ms W=60ms
 //	arrive r1 prompt=(1,2,3) max=4 eos=9
 //	dispatch 0                              start a batch at subserver 0 if the policy says so
 //	done 0 r1=(7,keep,0) r2=(8,drop,1,budget=2,fields=h,state=s,fault=text)
@@ -162,17 +164,44 @@ func (s *script) line(line string) (err error) {
 	return nil
 }
 
+// policy reads a policy line.
+func (a args) policy() *event.Policy {
+	p := &event.Policy{W: a.ns("W")}
+	switch a[0].Key {
+	case "fixed":
+		p.Kind, p.B = event.Fixed, a.nums("B")
+	case "table":
+		p.Kind = event.Table
+		for n := 1; a.vals(fmt.Sprint("n", n)) != nil; n++ {
+			p.Table = append(p.Table, a.nums(fmt.Sprint("n", n)))
+		}
+	case "ahead":
+		p.Kind, p.Forecast = event.LookAhead, &event.Forecast{Latency: a.ns("latency")}
+		for i, step := range a.vals("step") {
+			p.Forecast.Step = append(p.Forecast.Step, event.StepTime{Base: ns(step)})
+			p.Forecast.Share = append(p.Forecast.Share, a.nums(fmt.Sprint("share", i)))
+		}
+	}
+	return p
+}
+
+func (a args) ns(key string) int64 { return ns(a.str(key)) }
+
+func ns(s string) int64 {
+	if s == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		panic(err)
+	}
+	return int64(d)
+}
+
 func (s *script) do(cmd string, a args) error {
 	switch cmd {
 	case "policy":
-		p := &event.Policy{}
-		if a[0].Key == "fixed" {
-			w, err := time.ParseDuration(a.str("W"))
-			if err != nil {
-				return err
-			}
-			p = &event.Policy{Kind: event.Fixed, B: a.nums("B"), W: int64(w)}
-		}
+		p := a.policy()
 		for i := range s.f.Len() {
 			s.step(event.Peer(i), event.Event{Kind: event.SetPolicy, Policy: p})
 		}

@@ -7,9 +7,10 @@ import (
 	"math"
 )
 
-// Version is the format that this program writes. It reads this one and none
-// other; there is no older one yet.
-const Version = 1
+// Version is the format that this program writes; it reads all from version 1
+// on. Version 2 added kinds of events, commands and payloads, and KV blocks to
+// the rows of a batch.
+const Version = 2
 
 // Sizes in bytes. A frame is sealed as soon as FrameTarget raw bytes are
 // waiting; MaxRecord and MaxRaw are what a reader accepts.
@@ -53,18 +54,20 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the %s has format version %d, which never existed: the file is damaged", e.What, e.Have)
 }
 
-// checkHeader judges a complete header.
-func checkHeader(b []byte) error {
+// checkHeader judges a complete header and gives its version.
+func checkHeader(b []byte) (version int, err error) {
 	if string(b[:len(magic)]) != magic {
-		return fmt.Errorf("the file is no tape: it does not begin with %q", magic)
+		return 0, fmt.Errorf("the file is no tape: it does not begin with %q", magic)
 	}
 	if crc32.Checksum(b[:12], castagnoli) != binary.LittleEndian.Uint32(b[12:]) {
-		return fmt.Errorf("the tape's header is damaged: its checksum is wrong")
+		return 0, fmt.Errorf("the tape's header is damaged: its checksum is wrong")
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v != Version {
-		return &VersionError{What: "tape", Have: int(min(v, math.MaxInt32)), Want: Version}
+	v := binary.LittleEndian.Uint32(b[8:])
+	version = int(min(v, math.MaxInt32))
+	if v < 1 || v > Version {
+		return version, &VersionError{What: "tape", Have: version, Want: Version}
 	}
-	return nil
+	return version, nil
 }
 
 // frameHeader stands before each frame's payload. It has a checksum of its own,

@@ -62,7 +62,7 @@ func Scan(r io.ReaderAt, size int64) (Summary, error) {
 		s.Cut = &Cut{Bytes: int64(n), Why: "the file ends within its header"}
 		return s, nil
 	}
-	if err := checkHeader(head[:]); err != nil {
+	if s.Version, err = checkHeader(head[:]); err != nil {
 		return s, err
 	}
 	s.Good = HeaderSize

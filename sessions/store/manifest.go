@@ -15,8 +15,9 @@ import (
 	"tokenrouter/sessions/format"
 )
 
-// ManifestVersion is the manifest format that this program writes and reads.
-const ManifestVersion = 1
+// ManifestVersion is the manifest format that this program writes; it reads all
+// from version 1 on. Version 2 added Core.
+const ManifestVersion = 2
 
 // Manifest says what ran. It is written when a session begins and once more
 // when it ends in order.
@@ -36,6 +37,7 @@ type Manifest struct {
 	Concurrency int                `json:"concurrency"`
 	Seats       int                `json:"seats"`     // most rows of a batch, of every subserver
 	KVTokens    int                `json:"kv_tokens"` // KV pool of every subserver
+	Core        Core               `json:"core"`
 	Workload    Workload           `json:"workload"`
 	Sampling    Sampling           `json:"sampling"`
 	Machine     Machine            `json:"machine"`
@@ -61,7 +63,7 @@ type Router struct {
 
 // Policy is the batching policy at the beginning.
 type Policy struct {
-	Kind string `json:"kind"` // eager, fixed
+	Kind string `json:"kind"` // eager, fixed, table, look-ahead
 	B    []int  `json:"b,omitempty"`
 	W    int64  `json:"w_ns,omitempty"`
 }
@@ -69,6 +71,16 @@ type Policy struct {
 // PolicyOf puts a core's policy into words.
 func PolicyOf(p *event.Policy) Policy {
 	return Policy{Kind: p.Kind.String(), B: append([]int(nil), p.B...), W: p.W}
+}
+
+// Core is how every core was set up, as sched.Config has it. Sessions of before
+// version 2 had no prefix cache, chunks or time-outs.
+type Core struct {
+	Chunk      int   `json:"chunk,omitempty"`  // tokens
+	Budget     int   `json:"budget,omitempty"` // tokens
+	NoPrefix   bool  `json:"no_prefix,omitempty"`
+	Overcommit int   `json:"overcommit,omitempty"` // %
+	Timeout    int64 `json:"timeout_ns,omitempty"`
 }
 
 // Workload is where the requests came from.
@@ -136,7 +148,7 @@ func readManifest(path string, o format.Options) (Manifest, error) {
 	if err := json.Unmarshal(b, &v); err != nil {
 		return m, fmt.Errorf("the manifest %s is damaged: %w", path, err)
 	}
-	if v.Format == nil || *v.Format != ManifestVersion {
+	if v.Format == nil || *v.Format < 1 || *v.Format > ManifestVersion {
 		have := 0
 		if v.Format != nil {
 			have = *v.Format

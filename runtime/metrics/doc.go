@@ -1,6 +1,7 @@
 // Package metrics folds the tape into figures: the board's rates and shares of
 // the last seconds, the series behind its chart, the comparison of before and
-// after a change, and the summary of a whole run.
+// after a change, the summary of a whole run, and the estimates that the
+// throughput model plans with.
 //
 // The invariant that matters: a fold sees nothing but records and the time it is
 // asked for. It has no clock, so a live run, a replayed session and a simulation
@@ -24,4 +25,6 @@
 //
 // Read board.go for what is kept, snapshot.go for what is shown, compare.go for
 // before and after, run.go for a whole run, and stats.go for the intervals.
+// estimator.go says what a plan is made of; routing.go and interval.go how that is
+// estimated.
 package metrics

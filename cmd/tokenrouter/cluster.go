@@ -152,7 +152,7 @@ func (c *cluster) config(f *clusterFlags, w work) live.Config {
 		TokenText:  func(id event.Token) string { return string(tok.Bytes(id)) },
 		EOS:        front.EOS(),
 		Context:    front.Config.MaxPos,
-		Seats:      f.Seats, KVTokens: f.KVTokens, MaxTokens: f.MaxTokens,
+		Seats:      f.Seats, KVTokens: f.KVTokens, MaxTokens: f.MaxTokens, Core: f.coreOptions(),
 		Sampling: f.sampling(), Stops: f.Stop,
 		Concurrency: f.Concurrency, Source: w.source, Limit: w.limit,
 		Library: c.lib, Router: f.Router, Watch: w.watch,
@@ -170,7 +170,7 @@ func (c *cluster) manifest(f *clusterFlags, w work) store.Manifest {
 		Router: store.Router{File: st.RouterFile, Path: st.RouterPath, Hash: st.RouterHash, Text: c.runtime.RouterText()},
 		Params: map[string]float64{}, Seed: f.Seed, Policy: store.PolicyOf(&st.Policy),
 		Clock: st.Clock, Profile: st.Profile, Speed: st.Speed, Concurrency: f.Concurrency,
-		Seats: f.Seats, KVTokens: f.KVTokens,
+		Seats: f.Seats, KVTokens: f.KVTokens, Core: storedCore(f.coreOptions()),
 		Workload: store.Workload{Source: w.name, File: w.file, Requests: w.limit, MaxTokens: f.MaxTokens},
 		Sampling: store.Sampling{TopK: f.TopK, TopP: f.TopP, Stops: f.Stop},
 		Machine:  store.ThisMachine(),
@@ -188,6 +188,12 @@ func (c *cluster) manifest(f *clusterFlags, w work) store.Manifest {
 		})
 	}
 	return m
+}
+
+func storedCore(o live.CoreOptions) store.Core {
+	return store.Core{
+		Chunk: o.Chunk, Budget: o.Budget, NoPrefix: o.NoPrefix, Overcommit: o.Overcommit, Timeout: int64(o.Timeout),
+	}
 }
 
 func vocabulary(t *tokenizer.Tokenizer) [][]byte {

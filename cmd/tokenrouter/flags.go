@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
@@ -23,11 +24,17 @@ type clusterFlags struct {
 	Param   map[string]string `placeholder:"KNOB=V" help:"Set a knob of the router; may be repeated."`
 
 	Concurrency int     `short:"n" default:"4" help:"Requests that the closed loop keeps outstanding."`
-	Batch       string  `default:"eager" placeholder:"eager|fixed:B0,B1" help:"When a subserver starts a batch: at once, or with B ready requests (default: ${default})."`
+	Batch       string  `default:"table" placeholder:"POLICY" help:"When a subserver starts a batch: eager (at once), fixed:B0,B1 (with B ready requests), table (with B* for the active count, by the plan), look-ahead (when waiting costs more than it saves) (default: ${default})."`
 	Profile     string  `default:"a100-r2r" help:"Cost profile of the paced clock: a built-in name, or a JSON file of one."`
 	Speed       float64 `default:"1" help:"Factor on the paced clock; 2 is twice as fast."`
 	Seats       int     `default:"32" help:"Most rows of one batch."`
 	KVTokens    int     `name:"kv-tokens" default:"16384" help:"Size of each subserver's KV pool, in tokens."`
+
+	Chunk         int           `default:"0" help:"Most tokens that one request feeds in a step, so that a long prompt is fed in chunks beside the others' decode steps; 0 = all."`
+	BatchTokens   int           `default:"512" help:"Most tokens that one batch feeds; 0 = no bound."`
+	NoPrefixCache bool          `help:"Share no KV among requests with the same beginning."`
+	KVOvercommit  float64       `name:"kv-overcommit" default:"1" help:"How much of a KV pool may be promised to requests in the worst case; beyond 1 KV may have to be preempted and recomputed."`
+	PeerTimeout   time.Duration `default:"0" help:"A request that another model keeps for longer fails; 0 = never. Time spent paused counts."`
 
 	Seed        uint64   `default:"1" help:"Seed of problems and of sampling."`
 	Workload    string   `default:"light" enum:"light,heavy" help:"Generated problems: light (3-6 equations) or heavy (8-12, which the embedded models get wrong)."`
@@ -52,6 +59,14 @@ func (f *clusterFlags) check() error {
 		return fmt.Errorf("--seats %d is outside 1 to 1024", f.Seats)
 	case f.KVTokens < 16:
 		return fmt.Errorf("--kv-tokens %d is less than one block of 16", f.KVTokens)
+	case f.Chunk < 0:
+		return fmt.Errorf("--chunk %d is negative; give 0 for whole prompts", f.Chunk)
+	case f.BatchTokens < 0:
+		return fmt.Errorf("--batch-tokens %d is negative; give 0 for no bound", f.BatchTokens)
+	case !(f.KVOvercommit >= 1 && f.KVOvercommit <= 100):
+		return fmt.Errorf("--kv-overcommit %g is outside 1 to 100", f.KVOvercommit)
+	case f.PeerTimeout < 0:
+		return fmt.Errorf("--peer-timeout %v is negative; give 0 for never", f.PeerTimeout)
 	case f.MaxTokens < 1:
 		return fmt.Errorf("--max-tokens %d is less than 1", f.MaxTokens)
 	case !(f.Speed >= 1.0/64 && f.Speed <= 64):
@@ -103,6 +118,13 @@ func (f *clusterFlags) sampling() event.Sampling {
 		s.Temperature = float32(*f.Temperature)
 	}
 	return s
+}
+
+func (f *clusterFlags) coreOptions() live.CoreOptions {
+	return live.CoreOptions{
+		Chunk: f.Chunk, Budget: f.BatchTokens, NoPrefix: f.NoPrefixCache,
+		Overcommit: int(math.Round(100 * f.KVOvercommit)), Timeout: f.PeerTimeout,
+	}
 }
 
 // problems is the endless stream of generated problems of the seed. It goes

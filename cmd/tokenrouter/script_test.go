@@ -158,6 +158,8 @@ func replays(ts *testscript.TestScript, _ bool, args []string) {
 	cfgs := fabric.Uniform(slices.Repeat([]int{s.Manifest.Seats}, n), slices.Repeat([]int{s.Manifest.KVTokens}, n), 0)
 	commands := 0
 	for _, cfg := range cfgs {
+		c := s.Manifest.Core
+		cfg.Chunk, cfg.Budget, cfg.NoPrefix, cfg.Overcommit, cfg.Timeout = c.Chunk, c.Budget, c.NoPrefix, c.Overcommit, c.Timeout
 		core, err := sched.New(cfg)
 		ts.Check(err)
 		var want []event.Command

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -41,6 +40,7 @@ type control struct {
 	watcher     *reload.Watcher
 	rejected    bool // the file on disk is not the router that is live
 	policy      event.Policy
+	planned     planned // of the newest plan
 	concurrency int
 	measured    chan struct{} // a subserver has its first decode step
 	routers     []string      // names in the library, looked up once a second
@@ -57,6 +57,7 @@ type Status struct {
 	Paused      bool
 	Concurrency int
 	Policy      event.Policy
+	B           []int // thresholds in force for the requests that are outstanding
 	Late        int64 // paced steps that this machine was too slow for
 }
 
@@ -66,7 +67,6 @@ func (c *control) init(r *Runtime) error {
 	c.knobs = scripting.NewKnobs()
 	c.programs = map[string]*scripting.Program{}
 	c.policy = r.cfg.Policy
-	c.policy.B = fullVector(c.policy.B, r.n)
 	c.concurrency = r.cfg.Concurrency
 	c.sampler = telemetry.NewSampler()
 	c.routers = c.listRouters()
@@ -84,13 +84,6 @@ func (c *control) init(r *Runtime) error {
 	}
 	c.keep(p)
 	return nil
-}
-
-// fullVector lengthens a threshold vector with ones.
-func fullVector(b []int, n int) []int {
-	out := slices.Repeat([]int{1}, n)
-	copy(out, b)
-	return out
 }
 
 // announce records what the session begins with.
@@ -171,44 +164,6 @@ func percent(r telemetry.Reading) float64 {
 	return 100 * r.Value
 }
 
-// outside tells whether a and b differ by more than a factor.
-func outside(a, b int64, factor float64) bool {
-	x, y := float64(a), float64(b)
-	return x > y*factor || y > x*factor
-}
-
-// refreshW tells the cores a guard that has moved by more than a quarter.
-func (c *control) refreshW() {
-	if w := c.guardW(); c.policy.Kind != event.Eager && outside(w, c.policy.W, 1.25) {
-		c.sendPolicy()
-	}
-}
-
-// guardW is twice the slowest model's decode step: by the cost profile on the
-// paced clock; measured on the live one, where a model that has not decoded yet
-// does not count, and 0 while none has.
-func (c *control) guardW() int64 {
-	var slowest int64
-	for i, s := range c.rt.subs {
-		step := int64(c.rt.cfg.Pacer.Step(i, 1, 0))
-		if step == 0 {
-			step = s.stepNs.Load()
-		}
-		slowest = max(slowest, step)
-	}
-	return 2 * slowest
-}
-
-// sendPolicy tells every core the policy in force with a fresh W.
-func (c *control) sendPolicy() {
-	c.policy.W = c.guardW()
-	for _, s := range c.rt.subs {
-		p := c.policy
-		p.B = slices.Clone(p.B)
-		s.in.put(item{ev: &event.Event{Kind: event.SetPolicy, Policy: &p}})
-	}
-}
-
 func (c *control) setting(name, from, to string) {
 	c.rt.host(event.None, &tape.Setting{Setting: name, Old: from, New: to})
 }
@@ -224,7 +179,7 @@ func (c *control) status() Status {
 	st := Status{
 		RouterFile: c.program.File, RouterPath: c.program.Path, RouterHash: c.program.Hash,
 		Clock: ClockLive, Speed: c.rt.cfg.Pacer.Speed(), Paused: c.rt.paused.Load(),
-		Concurrency: c.concurrency, Policy: c.policy, Late: c.rt.cfg.Pacer.Late(),
+		Concurrency: c.concurrency, Policy: c.policy, B: c.vector(), Late: c.rt.cfg.Pacer.Late(),
 	}
 	if p := c.rt.cfg.Pacer.Profile(); p != nil {
 		st.Clock, st.Profile = ClockPaced, p.Name

@@ -18,15 +18,20 @@ func ClockText(clock, profile string) string {
 
 func speedText(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
 
-// ParsePolicy reads the form of the --batch flag for n subservers: "eager" or
-// "fixed:B0,B1,...".
+// ParsePolicy reads the form of the --batch flag for n subservers: "eager",
+// "fixed:B0,B1,...", "table" (also for an empty text) or "look-ahead".
 func ParsePolicy(s string, n int) (event.Policy, error) {
-	if s == "" || s == event.Eager.String() {
-		return event.Policy{Kind: event.Eager}, nil
+	if s == "" {
+		return event.Policy{Kind: event.Table}, nil
+	}
+	for _, k := range []event.PolicyKind{event.Eager, event.Table, event.LookAhead} {
+		if s == k.String() {
+			return event.Policy{Kind: k}, nil
+		}
 	}
 	list, ok := strings.CutPrefix(s, event.Fixed.String()+":")
 	if !ok {
-		return event.Policy{}, fmt.Errorf("batch policy %q is neither eager nor fixed:B0,B1", s)
+		return event.Policy{}, fmt.Errorf("batch policy %q is none of eager, fixed:B0,B1, table and look-ahead", s)
 	}
 	p := event.Policy{Kind: event.Fixed}
 	for part := range strings.SplitSeq(list, ",") {

@@ -53,6 +53,7 @@ type setup struct {
 	stops       []string
 	pacer       *paced.Pacer
 	kvTokens    int
+	core        live.CoreOptions
 	dir         string // routers' folder
 	watch       bool
 	wrap        func(runner.Runner) runner.Runner
@@ -90,7 +91,7 @@ func newRuntime(t testing.TB, s setup) *live.Runtime {
 		},
 		TokenBytes: func(id event.Token) ([]byte, bool) { return tok.Bytes(id), tok.IsSpecial(id) },
 		TokenText:  func(id event.Token) string { return string(tok.Bytes(id)) },
-		EOS:        front.EOS(), Context: front.Config.MaxPos, Profile: profile(t, len(s.models)), Seats: 32, KVTokens: s.kvTokens, MaxTokens: 160,
+		EOS:        front.EOS(), Context: front.Config.MaxPos, Profile: profile(t, len(s.models)), Seats: 32, KVTokens: s.kvTokens, MaxTokens: 160, Core: s.core,
 		Sampling: s.sampling, Stops: s.stops, Policy: s.policy, Concurrency: s.concurrency,
 		Source: workload.NewList(s.tasks), Limit: len(s.tasks),
 		Library: library.Library{Dir: s.dir, Embedded: algos.Routers()}, Router: s.router,

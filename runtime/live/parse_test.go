@@ -8,15 +8,15 @@ import (
 )
 
 func TestParsePolicy(t *testing.T) {
-	for _, text := range []string{"eager", "fixed:1,3", "fixed:4,2"} {
+	for _, text := range []string{"eager", "fixed:1,3", "fixed:4,2", "table", "look-ahead"} {
 		p, err := live.ParsePolicy(text, 2)
 		if err != nil || p.Form() != text {
 			t.Errorf("ParsePolicy(%q) = %v, %v", text, p.Form(), err)
 		}
 	}
 	for text, want := range map[string]string{
-		"lazy":        "neither eager nor fixed",
-		"fixed":       "neither eager nor fixed",
+		"lazy":        "none of eager, fixed",
+		"fixed":       "none of eager, fixed",
 		"fixed:1":     "1 thresholds for 2 models",
 		"fixed:1,0":   `"0" is not a threshold`,
 		"fixed:1,x":   `"x" is not a threshold`,

@@ -15,4 +15,5 @@ const (
 var (
 	concurrencies = []int{8}
 	loopModels    = []string{"tiny-37k", "tiny-114k"}
+	matrix        = matrixOf{problems: 2, chunks: []int{7}, concurrencies: []int{8}}
 )

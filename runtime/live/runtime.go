@@ -35,12 +35,13 @@ type Config struct {
 
 	Seats     int // most rows of a batch
 	KVTokens  int // size of each subserver's KV pool
+	Core      CoreOptions
 	Context   int // positions that every model can hold
 	MaxTokens int // new tokens of a request
 	Sampling  event.Sampling
 	Stops     []string
 
-	Policy      event.Policy // Kind and B; W is measured
+	Policy      event.Policy // W is measured; a Table and a Forecast hold until the first plan
 	Concurrency int
 	Source      workload.Source
 	Limit       int // requests to run, 0 without end
@@ -52,6 +53,15 @@ type Config struct {
 
 	Tape  *tape.Tape
 	Guard *guard.Guard
+}
+
+// CoreOptions are choices of every core; see sched.Config.
+type CoreOptions struct {
+	Chunk      int           // most tokens that a row feeds in a step, 0: no bound
+	Budget     int           // most tokens that a batch feeds, 0: no bound
+	NoPrefix   bool          // share no KV of common beginnings
+	Overcommit int           // worst cases admitted, in % of a pool; 0 means 100
+	Timeout    time.Duration // a request that a peer keeps for longer fails; 0: never
 }
 
 // Runtime hosts one subserver per model and a closed loop of clients.
@@ -67,8 +77,9 @@ type Runtime struct {
 	done     chan struct{}
 	doneOnce sync.Once
 
-	paused atomic.Bool
-	ctl    control
+	paused  atomic.Bool
+	ctl     control
+	planner planner
 
 	started   bool
 	stop      context.CancelFunc
@@ -92,11 +103,12 @@ func New(cfg Config) (*Runtime, error) {
 	for i := range n {
 		seats[i], pools[i] = cfg.Seats, cfg.KVTokens
 	}
+	r.planner.init(r)
 	if err := r.ctl.init(r); err != nil {
 		return nil, err
 	}
 	for p := range n {
-		core, err := sched.New(sched.Config{Self: event.Peer(p), Seats: seats, KVTokens: pools})
+		core, err := sched.New(cfg.coreConfig(event.Peer(p), seats, pools))
 		if err != nil {
 			return nil, err
 		}
@@ -120,6 +132,13 @@ func New(cfg Config) (*Runtime, error) {
 		open: map[event.ReqID]*request{},
 	}
 	return r, nil
+}
+
+func (c *Config) coreConfig(p event.Peer, seats, pools []int) sched.Config {
+	return sched.Config{
+		Self: p, Seats: seats, KVTokens: pools, Chunk: c.Core.Chunk, Budget: c.Core.Budget,
+		NoPrefix: c.Core.NoPrefix, Overcommit: c.Core.Overcommit, Timeout: int64(c.Core.Timeout),
+	}
 }
 
 func (r *Runtime) env(p event.Peer) scripting.Env {
@@ -169,6 +188,7 @@ func (r *Runtime) Start() {
 	}
 	r.spawn("client loop", func() { r.client.loop(ctx) })
 	r.spawn("control loop", func() { r.ctl.loop(ctx) })
+	r.spawn("planner", func() { r.planner.loop(ctx) })
 }
 
 func (r *Runtime) spawn(name string, fn func()) {

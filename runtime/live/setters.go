@@ -88,7 +88,26 @@ func (r *Runtime) SetConcurrency(n int) error {
 	return nil
 }
 
-// SetB sets the threshold of one subserver and with it the fixed policy.
+// SetPolicy sets the threshold policy by its form, as the --batch flag does.
+func (r *Runtime) SetPolicy(form string) error {
+	p, err := ParsePolicy(form, r.n)
+	if err != nil {
+		return err
+	}
+	c := &r.ctl
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for m, b := range p.B {
+		if b > r.cfg.Seats {
+			return fmt.Errorf("threshold B %d of the %s is above %d, the seats of a batch", b, event.Role(event.Peer(m), r.n), r.cfg.Seats)
+		}
+	}
+	c.setPolicy(p)
+	return nil
+}
+
+// SetB sets the threshold of one subserver and with it the fixed policy; the
+// others keep what they have.
 func (r *Runtime) SetB(p event.Peer, b int) error {
 	if p < 0 || int(p) >= r.n {
 		return fmt.Errorf("no subserver %d; there are %d", p, r.n)
@@ -99,18 +118,13 @@ func (r *Runtime) SetB(p event.Peer, b int) error {
 	c := &r.ctl
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old := c.policy.Form()
-	next := slices.Clone(c.policy.B)
-	if c.policy.Kind == event.Eager {
-		next = fullVector(nil, r.n)
-	}
+	next := c.vector()
 	next[p] = b
-	c.policy = event.Policy{Kind: event.Fixed, B: next}
+	to := event.Policy{Kind: event.Fixed, B: next}
 	if !slices.ContainsFunc(next, func(b int) bool { return b > 1 }) {
-		c.policy.Kind = event.Eager // the same, and said so
+		to.Kind = event.Eager // the same, and said so
 	}
-	c.setting("batch", old, c.policy.Form())
-	c.sendPolicy()
+	c.setPolicy(to)
 	return nil
 }
 

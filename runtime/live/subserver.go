@@ -43,13 +43,13 @@ type work struct {
 	batch *event.Batch
 }
 
-// outbound is what an inter-model loop moves: a message to one peer, or the
-// active count or the wish to drain to all of them.
+// outbound is what an inter-model loop moves: a message to one peer, or to all of
+// them a piece of news or the wish to drain.
 type outbound struct {
-	to     event.Peer
-	peer   *event.PeerReq
-	active int
-	drain  *sync.WaitGroup
+	to    event.Peer
+	peer  *event.PeerReq
+	news  event.Event
+	drain *sync.WaitGroup
 }
 
 // load is what a subserver publishes about itself for the routers of others.
@@ -300,12 +300,14 @@ func (s *subserver) obey(c *event.Command) {
 	case event.SendPeer:
 		s.out.put(outbound{to: c.To, peer: c.Peer})
 	case event.TellActive:
-		s.out.put(outbound{to: event.None, active: c.N})
+		s.out.put(outbound{to: event.None, news: event.Event{Kind: event.Active, N: c.N}})
+	case event.TellBusy:
+		s.out.put(outbound{to: event.None, news: event.Event{Kind: event.Busy, From: s.self, N: c.N, Until: c.At}})
 	case event.Emit:
 		s.rt.client.emitted(c)
 	case event.Reject, event.Finish:
 		s.rt.client.in.put(clientItem{cmd: c})
-	case event.Free:
+	case event.Free, event.Preempt:
 		s.frees = append(s.frees, c.Req)
 	case event.WakeAt:
 		s.wakeAt, s.wakeGen = c.At, c.Gen
@@ -375,7 +377,8 @@ func (s *subserver) carry(ctx context.Context) {
 					}
 					it := item{drain: o.drain}
 					if o.drain == nil {
-						it.ev = &event.Event{Kind: event.Active, N: o.active}
+						ev := o.news
+						it.ev = &ev
 					}
 					s.rt.subs[p].in.put(it)
 				}

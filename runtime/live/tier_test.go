@@ -21,4 +21,5 @@ const (
 var (
 	concurrencies = []int{8}
 	loopModels    = []string{"tiny-37k", "tiny-114k"}
+	matrix        = matrixOf{problems: 8, chunks: []int{7}, concurrencies: []int{8}}
 )

@@ -41,9 +41,9 @@ func TestClamp(t *testing.T) {
 		seats := rapid.SliceOfN(rapid.IntRange(1, 12), k, k).Draw(t, "seats")
 		n := rapid.IntRange(0, 20).Draw(t, "active")
 		got := slices.Clone(b)
-		clamp(got, seats, n)
+		Clamp(got, seats, n)
 		if want := slowClamp(b, seats, n); !slices.Equal(got, want) {
-			t.Fatalf("clamp(%v, %v, %d) = %v, want %v", b, seats, n, got, want)
+			t.Fatalf("Clamp(%v, %v, %d) = %v, want %v", b, seats, n, got, want)
 		}
 		stuck, asked := 0, 0
 		for m := range got {
@@ -72,9 +72,9 @@ func TestClampValues(t *testing.T) {
 		{[]int{0, -7}, []int{2, 8}, 5, []int{1, 1}},
 	} {
 		got := slices.Clone(tc.b)
-		clamp(got, tc.seats, tc.n)
+		Clamp(got, tc.seats, tc.n)
 		if !slices.Equal(got, tc.want) {
-			t.Errorf("clamp(%v, %v, %d) = %v, want %v", tc.b, tc.seats, tc.n, got, tc.want)
+			t.Errorf("Clamp(%v, %v, %d) = %v, want %v", tc.b, tc.seats, tc.n, got, tc.want)
 		}
 	}
 }

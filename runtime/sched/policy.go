@@ -52,7 +52,7 @@ func (f fixed) threshold(s *situation) decision {
 		}
 	}
 	want := s.vec[s.self]
-	clamp(s.vec, s.seats, s.active)
+	Clamp(s.vec, s.seats, s.active)
 	return decision{b: s.vec[s.self], want: want}
 }
 
@@ -68,11 +68,11 @@ func (t table) threshold(s *situation) decision {
 
 func (table) rule() event.Rule { return event.RuleB }
 
-// clamp lowers b to what n active requests can always reach (INV-7). All of them
+// Clamp lowers b to what n active requests can always reach (INV-7). All of them
 // can be stuck in queues only if every queue m may hold b[m]-1, so progress is
 // sure iff the sum of b-1 is below n. It takes from the largest, at a tie from
 // the highest index. Without requests every entry is 1.
-func clamp(b, seats []int, n int) {
+func Clamp(b, seats []int, n int) {
 	spare := max(n, 1) - 1
 	sum := 0
 	for m := range b {

@@ -1,0 +1,17 @@
+// Package sim drives the cores of a runtime/fabric in virtual time: an event
+// heap takes the place of models, network and clients. What it measures is what
+// the real scheduler would do, so it is the proof that the core does what
+// runtime/plan says, and the plan's where no formula reaches.
+//
+// The invariant that matters: a Config gives the same events and commands, byte
+// for byte, whatever the machine does meanwhile. Every draw is a function of
+// (seed, request, position or step, model, purpose) and never of the order in
+// which draws are made, so two policies under one seed meet the same requests,
+// the same wishes of the router and the same jitter: their difference is paired.
+//
+// At one time everything due is delivered before any core is told to dispatch
+// (ties merge); see queue.go for the order.
+//
+// Start with config.go, what is simulated, and sim.go, the loop; source.go plays
+// models and router.
+package sim

@@ -1,0 +1,15 @@
+//go:build soak
+
+package sim_test
+
+// Sizes of the proofs whose figures are quoted.
+const (
+	curveSeconds  = 10_000
+	curveError    = 0.003
+	systemSeconds = 5_000
+	drains        = 400
+	pairedSeeds   = 20
+	pairedSeconds = 1_000
+	switchSeeds   = 20
+	switchSeconds = 400
+)

@@ -15,34 +15,24 @@ func (f *Fabric) Check() error {
 			return fmt.Errorf("subserver %d: %w", p, err)
 		}
 	}
-	pens := map[event.ReqID]int{}
-	for i := range f.flight {
-		if m := &f.flight[i]; m.Peer != nil && carriesPen(m) {
-			pens[m.Peer.ID]++
-		}
-	}
 	home := f.cores[event.Front]
 	for _, id := range home.Requests() {
 		v, _ := home.View(id)
 		if v.Phase == sched.Waiting || v.Phase == sched.Ended {
 			continue
 		}
-		n := pens[id]
 		longest := v
 		for _, c := range f.cores {
-			w, ok := c.View(id)
-			if !ok {
-				continue
-			}
-			if w.Phase == sched.Ready || w.Phase == sched.Running {
-				n++
-			}
-			if len(w.Tokens) > len(longest.Tokens) {
+			if w, ok := c.View(id); ok && len(w.Tokens) > len(longest.Tokens) {
 				longest = w
 			}
 		}
-		if n != 1 {
-			return fmt.Errorf("INV-2: %d pens write request %d", n, id)
+		want := 1
+		if f.lost[id] {
+			want = 0
+		}
+		if n := f.pens(id); n != want {
+			return fmt.Errorf("INV-2: %d pens write request %d in place of %d", n, id, want)
 		}
 		for p, c := range f.cores {
 			if err := prefix(c, id, longest.Tokens); err != nil {
@@ -53,11 +43,28 @@ func (f *Fabric) Check() error {
 	return nil
 }
 
+// pens counts the cores and messages that may write request id.
+func (f *Fabric) pens(id event.ReqID) (n int) {
+	for i := range f.flight {
+		if m := &f.flight[i]; m.Peer != nil && m.Peer.ID == id && carriesPen(m) {
+			n++
+		}
+	}
+	for _, c := range f.cores {
+		if v, ok := c.View(id); ok && (v.Phase == sched.Ready || v.Phase == sched.Running) {
+			n++
+		}
+	}
+	return n
+}
+
 // carriesPen says whether nobody but the message may write its request.
 func carriesPen(m *Message) bool {
 	switch m.Peer.Status {
-	case event.New, event.Alive, event.Resend:
+	case event.New, event.Alive:
 		return true
+	case event.Resend:
+		return m.Peer.Hop > 0 // at hop 0 it only asks whether the request lives
 	case event.Finished, event.Error:
 		return m.To == event.Front
 	}

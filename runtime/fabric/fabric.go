@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"tokenrouter/runtime/event"
@@ -34,6 +35,7 @@ type Fabric struct {
 	flight  []Message // by Seq
 	seq     uint64
 	receive Receive
+	lost    map[event.ReqID]bool // whose pen died with a subserver; nil without restarts
 }
 
 // New joins one core per configuration; configuration i must be that of
@@ -144,12 +146,18 @@ func (f *Fabric) Deliver(from, to event.Peer, at int64, out []event.Command) (ev
 	default:
 		ev = event.Event{Kind: event.Active, At: at, N: m.Active}
 	}
-	return ev, f.Step(to, &ev, out), true
+	cmds = f.Step(to, &ev, out)
+	// Who was asked to send again may have been restarted meanwhile.
+	if f.lost != nil && m.Peer != nil && m.Peer.Status == event.Resend && f.pens(m.Peer.ID) == 0 {
+		f.lost[m.Peer.ID] = true
+	}
+	return ev, cmds, true
 }
 
 // Restart replaces subserver p by one that knows nothing. Requests whose pen it
-// held are lost with it; all others go on, as it asks for what it lacks. The
-// front cannot be restarted: it is the home of every request.
+// held are lost with it and end by the time-out of the front; all others go on,
+// as it asks for what it lacks. The front cannot be restarted: it is the home of
+// every request.
 func (f *Fabric) Restart(p event.Peer) error {
 	if p <= event.Front || int(p) >= len(f.cores) {
 		return fmt.Errorf("subserver %d cannot be restarted in a cluster of %d; only those behind the front can", p, len(f.cores))
@@ -158,9 +166,21 @@ func (f *Fabric) Restart(p event.Peer) error {
 	if err != nil {
 		return err
 	}
+	old := f.cores[p]
 	f.cores[p] = c
+	if f.lost == nil {
+		f.lost = map[event.ReqID]bool{}
+	}
+	for _, id := range old.Requests() {
+		if f.pens(id) == 0 {
+			f.lost[id] = true
+		}
+	}
 	return nil
 }
+
+// Lost says whether the pen of a request died with a subserver.
+func (f *Fabric) Lost(id event.ReqID) bool { return f.lost[id] }
 
 func (f *Fabric) verdict(to event.Peer, m *event.PeerReq) event.Verdict {
 	if f.receive == nil || m.Status != event.New && m.Status != event.Alive {
@@ -173,7 +193,7 @@ func (f *Fabric) verdict(to event.Peer, m *event.PeerReq) event.Verdict {
 // Clone returns a fabric that continues exactly as this one would. The receive
 // function is shared.
 func (f *Fabric) Clone() *Fabric {
-	g := &Fabric{cfgs: f.cfgs, flight: slices.Clone(f.flight), seq: f.seq, receive: f.receive}
+	g := &Fabric{cfgs: f.cfgs, flight: slices.Clone(f.flight), seq: f.seq, receive: f.receive, lost: maps.Clone(f.lost)}
 	for _, c := range f.cores {
 		g.cores = append(g.cores, c.Clone())
 	}

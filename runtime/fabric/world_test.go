@@ -6,14 +6,17 @@ import (
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/fabric"
+	"tokenrouter/runtime/kv"
 	"tokenrouter/runtime/sched"
 )
 
-// entry is one Step of one core: what it was told and what it ordered.
+// entry is one Step of one core, what it was told and what it ordered; or its
+// restart.
 type entry struct {
-	core event.Peer
-	ev   event.Event
-	cmds []event.Command
+	core    event.Peer
+	ev      event.Event
+	cmds    []event.Command
+	restart bool
 }
 
 // wrote is a committed token and its writer.
@@ -26,15 +29,17 @@ type wrote struct {
 // keeps the books that the cores promise to keep and compares.
 type world struct {
 	f      *fabric.Fabric
+	cfgs   []sched.Config
 	router func(p event.Peer, v sched.View) event.RowResult
 	now    int64
 	log    []entry
 
-	text   map[event.ReqID][]wrote         // emitted, from the prompt on
-	prompt map[event.ReqID]int             // its length
-	done   map[event.ReqID]event.Reason    // finished, with the reason
-	kv     []map[event.ReqID][]event.Token // what each runner's KV holds
-	wake   []event.Command                 // the last WakeAt of each core
+	text    map[event.ReqID][]wrote      // emitted, from the prompt on
+	prompt  map[event.ReqID]int          // its length
+	done    map[event.ReqID]event.Reason // finished, with the reason
+	runners []*runner
+	wake    []event.Command // the WakeAt of each core that was not answered
+	seen    map[string]int  // what happened
 }
 
 func newWorld(cfgs []sched.Config, receive fabric.Receive) (*world, error) {
@@ -44,20 +49,30 @@ func newWorld(cfgs []sched.Config, receive fabric.Receive) (*world, error) {
 	}
 	w := &world{
 		f:      f,
+		cfgs:   cfgs,
 		text:   map[event.ReqID][]wrote{},
 		prompt: map[event.ReqID]int{},
 		done:   map[event.ReqID]event.Reason{},
 		wake:   make([]event.Command, len(cfgs)),
+		seen:   map[string]int{},
 	}
-	for range cfgs {
-		w.kv = append(w.kv, map[event.ReqID][]event.Token{})
+	for _, cfg := range cfgs {
+		w.runners = append(w.runners, newRunner(cfg))
 	}
 	return w, nil
 }
 
 func (w *world) step(p event.Peer, ev event.Event) error {
 	ev.At = w.now
-	return w.after(p, ev, w.f.Step(p, &ev, nil))
+	batch := w.f.Core(p).Running()
+	cmds := w.f.Step(p, &ev, nil)
+	switch {
+	case ev.Kind == event.StepDone && ev.Step.Err == "":
+		w.runners[p].done(batch)
+	case ev.Kind == event.Wake && ev.Gen == w.wake[p].Gen:
+		w.wake[p] = event.Command{}
+	}
+	return w.after(p, ev, cmds)
 }
 
 func (w *world) deliver(from, to event.Peer) error {
@@ -68,8 +83,19 @@ func (w *world) deliver(from, to event.Peer) error {
 	return w.after(to, ev, cmds)
 }
 
+func (w *world) restart(p event.Peer) error {
+	if err := w.f.Restart(p); err != nil {
+		return err
+	}
+	w.log = append(w.log, entry{core: p, restart: true})
+	w.runners[p] = newRunner(w.cfgs[p])
+	w.wake[p] = event.Command{}
+	w.seen["restart"]++
+	return w.f.Check()
+}
+
 func (w *world) after(p event.Peer, ev event.Event, cmds []event.Command) error {
-	w.log = append(w.log, entry{p, ev, cmds})
+	w.log = append(w.log, entry{core: p, ev: ev, cmds: cmds})
 	for i := range cmds {
 		if err := w.ordered(p, &cmds[i]); err != nil {
 			return fmt.Errorf("subserver %d, %v, %v: %w", p, ev, cmds[i], err)
@@ -78,10 +104,14 @@ func (w *world) after(p event.Peer, ev event.Event, cmds []event.Command) error 
 	if err := w.f.Check(); err != nil {
 		return fmt.Errorf("after %v at %d: %w", ev, p, err)
 	}
+	if free, cached, used := w.f.Core(p).KV(); (free+cached+used)*w.cfgs[p].Block > w.cfgs[p].KVTokens[p] || free < 0 || cached < 0 {
+		return fmt.Errorf("INV-4: %d free, %d cached, %d used", free, cached, used)
+	}
 	return w.workConserved(p, ev)
 }
 
 func (w *world) ordered(p event.Peer, c *event.Command) error {
+	w.count(c)
 	if _, over := w.done[c.Req]; over && (c.Kind == event.Finish || c.Kind == event.Reject || c.Kind == event.Admit) {
 		return fmt.Errorf("INV-10: %v behind the end", c.Kind)
 	}
@@ -101,42 +131,54 @@ func (w *world) ordered(p event.Peer, c *event.Command) error {
 	case event.Reject:
 		w.done[c.Req] = event.ReasonError
 	case event.RunBatch:
-		return w.run(p, c.Batch)
+		return w.runners[p].run(c.Batch, func(id event.ReqID) sched.View {
+			v, _ := w.f.Core(p).View(id)
+			return v
+		})
 	case event.Free:
-		if _, ok := w.kv[p][c.Req]; !ok {
-			return fmt.Errorf("INV-4: freed twice")
+		return w.runners[p].free(c.Req)
+	case event.Preempt:
+		if w.cfgs[p].Overcommit <= 100 {
+			return fmt.Errorf("INV-13: preempted although all that is admitted fits")
 		}
-		delete(w.kv[p], c.Req)
+		return w.runners[p].preempt(c.Req, c.N)
 	case event.WakeAt:
+		if old := &w.wake[p]; old.Kind == event.WakeAt && old.At <= c.At {
+			return fmt.Errorf("INV-8: a timer for %d and one for %d", old.At, c.At)
+		}
 		w.wake[p] = *c
-	case event.SendPeer, event.TellActive:
-		if c.Kind == event.TellActive && p != event.Front {
+	case event.TellActive:
+		if p != event.Front {
 			return fmt.Errorf("only the front counts")
 		}
 	}
 	return nil
 }
 
-// run feeds the rows into the KV of the fake runner: afterwards it must hold
-// exactly the request's tokens.
-func (w *world) run(p event.Peer, b *event.Batch) error {
-	for i := range b.Rows {
-		row := &b.Rows[i]
-		have := w.kv[p][row.Req]
-		if row.Prefill != (len(have) == 0) {
-			return fmt.Errorf("INV-5: row of request %d has prefill=%v with %d positions in KV", row.Req, row.Prefill, len(have))
+// count books what happened, for tests that must not lose their sense.
+func (w *world) count(c *event.Command) {
+	name := c.Kind.String()
+	switch c.Kind {
+	case event.Note:
+		name += " " + c.Note.String()
+	case event.RunBatch:
+		name += " " + c.Batch.Rule.String()
+		for i := range c.Batch.Rows {
+			row := &c.Batch.Rows[i]
+			if !row.Sample {
+				w.seen["row part"]++
+			}
+			if row.Cached > 0 {
+				w.seen["row cached"]++
+			}
+			if row.Recomputed > 0 {
+				w.seen["row recomputed"]++
+			}
 		}
-		refed := len(have) - row.Start
-		if row.Recomputed != 0 || refed < 0 || refed > 1 || refed == 1 && len(row.Tokens) != 1 {
-			return fmt.Errorf("INV-14: row of request %d feeds %d from %d where %d are fed", row.Req, len(row.Tokens), row.Start, len(have))
-		}
-		w.kv[p][row.Req] = append(slices.Clone(have[:row.Start]), row.Tokens...)
-		v, ok := w.f.Core(p).View(row.Req)
-		if !ok || !slices.Equal(w.kv[p][row.Req], v.Tokens) {
-			return fmt.Errorf("INV-5: request %d has KV for %v and holds %v", row.Req, w.kv[p][row.Req], v.Tokens)
-		}
+	case event.Finish:
+		name += " " + c.Reason.String()
 	}
-	return nil
+	w.seen[name]++
 }
 
 // workConserved: an idle core that was told to dispatch runs a batch, waits for
@@ -147,13 +189,44 @@ func (w *world) workConserved(p event.Peer, ev event.Event) error {
 	if ev.Kind != event.Dispatch || c.Running() != nil || l.Ready == 0 {
 		return nil
 	}
-	if l.Ready >= l.B {
-		return fmt.Errorf("INV-8: subserver %d idles with %d ready and B = %d", p, l.Ready, l.B)
+	if l.Ready < l.B && w.wake[p].Kind == event.WakeAt {
+		return nil
 	}
-	if w.wake[p].Kind != event.WakeAt || w.wake[p].At <= w.now {
-		return fmt.Errorf("INV-8: subserver %d idles at %d without a timer, %v", p, w.now, w.wake[p])
+	if why := w.fits(p); why != "" {
+		return fmt.Errorf("INV-8: subserver %d idles with %d ready and B = %d: %s", p, l.Ready, l.B, why)
 	}
 	return nil
+}
+
+// fits says which ready request of p could run, as far as one can see without
+// knowing what is shared: the oldest beside all that holds KV, or beside all that
+// is older where KV may be taken.
+func (w *world) fits(p event.Peer) string {
+	c, cfg := w.f.Core(p), w.cfgs[p]
+	others := 0
+	for _, id := range c.Requests() {
+		v, _ := c.View(id)
+		if v.Phase != sched.Ready {
+			others += v.KVBlocks
+			continue
+		}
+		if !v.Full {
+			return fmt.Sprintf("request %d was not told to wait for KV", id)
+		}
+		need := kv.Blocks(len(v.Tokens), cfg.Block)
+		if v.KVBlocks > 0 {
+			need = kv.Blocks(min(v.Fed, len(v.Tokens)-1)+1, cfg.Block)
+		}
+		if cfg.Overcommit <= 100 {
+			_, _, used := c.KV()
+			others = used - v.KVBlocks
+		}
+		if total := cfg.KVTokens[p] / cfg.Block; need+others <= total {
+			return fmt.Sprintf("request %d needs %d blocks of %d beside %d", id, need, total, others)
+		}
+		return ""
+	}
+	return ""
 }
 
 func (w *world) arrive(id event.ReqID, a *event.Arrival) error {
@@ -166,6 +239,9 @@ func (w *world) finish(p event.Peer) error {
 	b := w.f.Core(p).Running()
 	res := &event.StepResult{Batch: b.ID, ExecNs: 1}
 	for i := range b.Rows {
+		if !b.Rows[i].Sample {
+			continue
+		}
 		v, _ := w.f.Core(p).View(b.Rows[i].Req)
 		row := w.router(p, v)
 		row.Req = b.Rows[i].Req
@@ -174,100 +250,38 @@ func (w *world) finish(p event.Peer) error {
 	return w.step(p, event.Event{Kind: event.StepDone, Step: res})
 }
 
-// moves lists what could happen next: links that deliver, batches that end, and
-// cores that dispatch.
-type move struct {
-	deliver  bool
-	from, to event.Peer
-	finish   bool
+// leftovers says what a drained world still holds.
+func (w *world) leftovers() error {
+	for p, r := range w.runners {
+		if len(r.kv) > 0 {
+			return fmt.Errorf("INV-4: subserver %d still has KV of %d requests", p, len(r.kv))
+		}
+		free, cached, used := w.f.Core(event.Peer(p)).KV()
+		if total := w.cfgs[p].KVTokens[p] / w.cfgs[p].Block; used != 0 || free+cached != total {
+			return fmt.Errorf("INV-4: subserver %d has %d blocks free, %d cached and %d used of %d", p, free, cached, used, total)
+		}
+	}
+	k := w.f.Core(event.Front).Counts()
+	if k.Arrived != k.Finished+k.Cancelled+k.Rejected || k.Arrived != len(w.done) {
+		return fmt.Errorf("INV-3: %+v with %d ends seen", k, len(w.done))
+	}
+	return nil
 }
 
-func (w *world) moves() []move {
-	var out []move
-	n := event.Peer(w.f.Len())
-	for from := range n {
-		for to := range n {
-			if _, ok := w.f.Next(from, to); ok {
-				out = append(out, move{deliver: true, from: from, to: to})
-			}
-		}
-	}
-	for p := range n {
-		if w.f.Core(p).Running() != nil {
-			out = append(out, move{finish: true, to: p})
-		} else if w.f.Core(p).Load().Ready > 0 {
-			out = append(out, move{to: p})
-		}
-	}
-	return out
+// writers is what the clients saw: tokens, who wrote them, and how it ended.
+type writers struct {
+	text map[event.ReqID][]wrote
+	done map[event.ReqID]event.Reason
 }
 
-func (w *world) make(m move) error {
-	switch {
-	case m.deliver:
-		return w.deliver(m.from, m.to)
-	case m.finish:
-		return w.finish(m.to)
-	default:
-		return w.step(m.to, event.Event{Kind: event.Dispatch})
-	}
-}
+func (w *world) saw() writers { return writers{w.text, w.done} }
 
-// drain lets everything run to its end, choosing among the moves by pick. Time
-// passes by tick with each move. Where nobody can move but by a timer, time
-// jumps to it if guard is set; else that is a deadlock.
-func (w *world) drain(pick func(n int) int, tick int64, guard bool) error {
-	quiet := 0
-	for limit := 200_000; limit > 0; limit-- {
-		ms := w.moves()
-		if len(ms) == 0 {
-			if !w.f.Idle() {
-				return fmt.Errorf("nothing can move and requests are left")
-			}
-			return nil
-		}
-		batches := w.running()
-		m := ms[pick(len(ms))]
-		w.now += tick
-		if err := w.make(m); err != nil {
-			return err
-		}
-		if m.deliver || m.finish || w.running() != batches {
-			quiet = 0
-			continue
-		}
-		if quiet++; quiet < 50*len(ms) || slices.ContainsFunc(ms, func(m move) bool { return m.deliver || m.finish }) {
-			continue
-		}
-		if !guard {
-			return fmt.Errorf("INV-7: every ready request waits for others:\n%s", w.loads())
-		}
-		if err := w.fire(); err != nil {
-			return err
-		}
-		quiet = 0
+func (w *world) loads() string {
+	s := ""
+	for p := range event.Peer(w.f.Len()) {
+		s += fmt.Sprintf("%d: %+v %v\n", p, w.f.Core(p).Load(), w.wake[p])
 	}
-	return fmt.Errorf("no end in sight:\n%s", w.loads())
-}
-
-// fire lets the earliest timer pass and dispatches.
-func (w *world) fire() error {
-	first := -1
-	for p, c := range w.wake {
-		if c.Kind == event.WakeAt && c.At > w.now && (first < 0 || c.At < w.wake[first].At) {
-			first = p
-		}
-	}
-	if first < 0 {
-		return fmt.Errorf("INV-8: everybody waits and no timer is out:\n%s", w.loads())
-	}
-	c := w.wake[first]
-	w.now = c.At
-	p := event.Peer(first)
-	if err := w.step(p, event.Event{Kind: event.Wake, Gen: c.Gen}); err != nil {
-		return err
-	}
-	return w.step(p, event.Event{Kind: event.Dispatch})
+	return s
 }
 
 func (w *world) running() (n int) {
@@ -279,27 +293,7 @@ func (w *world) running() (n int) {
 	return n
 }
 
-func (w *world) loads() string {
-	s := ""
-	for p := range event.Peer(w.f.Len()) {
-		s += fmt.Sprintf("%d: %+v\n", p, w.f.Core(p).Load())
-	}
-	return s
-}
-
-// leftovers says what a drained world still holds.
-func (w *world) leftovers() error {
-	for p, kv := range w.kv {
-		if len(kv) > 0 {
-			return fmt.Errorf("INV-4: subserver %d still has KV of %d requests", p, len(kv))
-		}
-		if l := w.f.Core(event.Peer(p)).Load(); l.KVUsed != 0 {
-			return fmt.Errorf("INV-4: subserver %d still counts %d tokens of KV", p, l.KVUsed)
-		}
-	}
-	k := w.f.Core(event.Front).Counts()
-	if k.Arrived != k.Finished+k.Cancelled+k.Rejected || k.Arrived != len(w.done) {
-		return fmt.Errorf("INV-3: %+v with %d ends seen", k, len(w.done))
-	}
-	return nil
+// busy says whether something moves without a batch having to start.
+func busy(ms []move) bool {
+	return slices.ContainsFunc(ms, func(m move) bool { return m.deliver || m.finish })
 }

@@ -60,7 +60,7 @@ func (c *Core) arrive(id event.ReqID, a *event.Arrival) {
 	}
 	r := &request{
 		id:     id,
-		tokens: slices.Clip(a.Prompt),
+		tokens: append(make([]event.Token, 0, len(a.Prompt)+a.MaxTokens), a.Prompt...),
 		limits: event.Limits{
 			PromptLen: len(a.Prompt),
 			MaxLen:    len(a.Prompt) + a.MaxTokens,
@@ -78,29 +78,36 @@ func (c *Core) arrive(id event.ReqID, a *event.Arrival) {
 
 // neverFits says why a request can never run here, "" if it can.
 func (c *Core) neverFits(a *event.Arrival) string {
-	block := c.pool.Block()
-	pool := c.minBlocks * block
+	pool := c.largest * c.pool.Block()
 	switch {
 	case len(a.Prompt) == 0:
 		return "the prompt has 0 tokens; give at least one"
 	case a.MaxTokens < 1:
 		return fmt.Sprintf("max_tokens is %d; give at least 1", a.MaxTokens)
 	case len(a.Prompt) > pool || a.MaxTokens > pool-len(a.Prompt):
-		return fmt.Sprintf("%d prompt and up to %d new tokens do not fit the KV pool of %d tokens of subserver %d (%s); ask for fewer or enlarge the pool",
-			len(a.Prompt), a.MaxTokens, pool, c.minPool, event.Role(c.minPool, c.n))
+		return fmt.Sprintf("%d prompt and up to %d new tokens do not fit %s of subserver %d (%s); ask for fewer or enlarge the pool",
+			len(a.Prompt), a.MaxTokens, c.what(pool), c.minPool, event.Role(c.minPool, c.n))
 	}
 	return ""
 }
 
-// admit lets requests in, in order of arrival, as long as their worst case fits
-// every pool beside all others admitted (INV-13), and tells the peers the active
-// count if it changed.
+// what names the memory that a request must fit alone (case E1).
+func (c *Core) what(tokens int) string {
+	if c.overcommit >= 100 {
+		return fmt.Sprintf("the KV pool of %d tokens", tokens)
+	}
+	return fmt.Sprintf("the %d tokens, %d %%, that are promised of the KV pool", tokens, c.overcommit)
+}
+
+// admit lets requests in, in order of arrival, as long as the worst cases of all
+// admitted stay within what may be promised of every pool (INV-13), and tells
+// the peers the active count if it changed.
 func (c *Core) admit() {
 	f := &c.front
 	in := 0
 	for in < len(f.waiting) {
 		r := f.waiting[in]
-		if f.reserved+r.reserved > c.minBlocks {
+		if f.reserved+r.reserved > c.limit {
 			break
 		}
 		f.reserved += r.reserved

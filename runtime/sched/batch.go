@@ -1,45 +1,16 @@
 package sched
 
-import (
-	"fmt"
-
-	"tokenrouter/runtime/event"
-)
-
-// fit counts the ready requests that could all be in the next batch, as far as
-// KV goes, and says since when the oldest of them waits. A request that finds
-// the pool full is passed over, so that one that already holds its KV is never
-// behind one that holds none.
-func (c *Core) fit() (n int, oldest int64) {
-	free := c.pool.Free()
-	for _, r := range c.ready {
-		need := c.pool.Need(r.seq, len(r.tokens))
-		if need > free {
-			continue
-		}
-		free -= need
-		if n == 0 {
-			oldest = r.readyAt
-		}
-		n++
-	}
-	return n, oldest
-}
+import "tokenrouter/runtime/event"
 
 // dispatch starts a batch on an idle core if the policy says so (INV-6, INV-8).
-// Where it orders nothing it has changed nothing, so a driver need not record
-// that Dispatch.
+// All that are ready count towards B; those run that find seats and KV. Where it
+// orders nothing it has changed nothing, so a driver need not record that
+// Dispatch.
 func (c *Core) dispatch() {
 	if c.running != nil || len(c.ready) == 0 {
 		return
 	}
-	n, oldest := c.fit()
-	if n < len(c.ready) {
-		c.noteFull()
-	}
-	if n == 0 {
-		return
-	}
+	n, oldest := len(c.ready), c.oldest()
 	d := c.threshold(n)
 	c.noteClamp(d.b, d.want)
 	switch {
@@ -59,9 +30,12 @@ func (c *Core) dispatch() {
 	}
 }
 
-// wakeBy asks for a Wake at time t unless one is already out for it.
+// wakeBy asks for a Wake at time t or before. There is one timer for all that
+// waits for time (the guard, time-outs): the earliest wish stands, and whoever
+// still waits when it fires wishes anew. So a wish that is gone costs one Wake
+// and one that comes later nothing.
 func (c *Core) wakeBy(t int64) {
-	if c.armed && c.wakeAt == t {
+	if c.armed && c.wakeAt <= t {
 		return
 	}
 	c.armed, c.wakeAt = true, t
@@ -69,62 +43,47 @@ func (c *Core) wakeBy(t int64) {
 	c.emit(event.Command{Kind: event.WakeAt, At: t, Gen: c.gen})
 }
 
-// start runs the oldest ready requests, as many as there are seats.
-func (c *Core) start(rule event.Rule, fit, b int) {
-	c.batches++
-	rows := min(fit, c.seats[c.self])
-	batch := &event.Batch{ID: c.batches, Rule: rule, Ready: fit, B: b, Rows: make([]event.Row, 0, rows)}
-	c.rows = c.rows[:0]
-	rest := c.ready[:0]
-	for _, r := range c.ready {
-		if len(c.rows) == rows || !c.pool.Grow(&r.seq, len(r.tokens)) {
-			rest = append(rest, r)
-			continue
-		}
-		c.enter(r, Running)
-		c.rows = append(c.rows, r)
-		batch.Rows = append(batch.Rows, c.row(r))
+// start runs the requests that compose finds seats and KV for, if any.
+func (c *Core) start(rule event.Rule, ready, b int) {
+	c.compose()
+	if len(c.rows) == 0 {
+		return
 	}
-	clear(c.ready[len(rest):])
-	c.ready = rest
+	c.batches++
+	batch := c.slabs.batch()
+	*batch = event.Batch{ID: c.batches, Rule: rule, Ready: ready, B: b, Rows: c.slabs.rows.take(len(c.rows), 256)}
+	for i, r := range c.rows {
+		batch.Rows[i] = c.row(r)
+	}
 	c.running = batch
 	c.emit(event.Command{Kind: event.RunBatch, Batch: batch})
 	c.tellStart(batch)
 }
 
-// row feeds all that the request's KV lacks. Where nothing is lacking (this
-// subserver dropped a position and so did the one it went to) the last token is
-// fed once more for its logits; that position was never lost, so it does not
-// count as recomputed. What does is the positions that were fed here and are not
-// in the KV any more.
+// row feeds what compose granted. Where nothing is lacking (this subserver
+// dropped a position and so did the one it went to) the last token is fed once
+// more for its logits; that position was never lost, so it does not count as
+// recomputed. What does is the positions that were in KV here and are neither
+// there any more nor in the prefix cache.
 func (c *Core) row(r *request) event.Row {
-	from := min(r.fed, len(r.tokens)-1)
-	return event.Row{
+	from := r.from()
+	end := from + r.feed
+	row := event.Row{
 		Req:        r.id,
 		Start:      from,
-		Tokens:     r.suffix(from),
-		Sample:     true,
-		Prefill:    r.fed == 0,
-		Recomputed: r.had - r.fed,
-		WaitedNs:   c.now - r.readyAt,
+		Tokens:     r.tokens[from:end:end],
+		Sample:     end == len(r.tokens),
+		Blocks:     r.seq.IDs(from / c.pool.Block()),
+		Recomputed: max(0, min(r.had, end)-r.fed),
+		WaitedNs:   c.now - r.since,
 		PromptLen:  r.limits.PromptLen,
 		Sampling:   r.sampling,
 	}
+	if r.fresh {
+		row.Prefill, row.Cached, row.Blocks = true, from, r.seq.IDs(0)
+	}
+	return row
 }
 
-// noteFull records, once per wait, each ready request that finds no KV. It goes
-// on waiting: what a finished request holds is on its way back.
-func (c *Core) noteFull() {
-	free := c.pool.Free()
-	for _, r := range c.ready {
-		need := c.pool.Need(r.seq, len(r.tokens))
-		if need <= free {
-			free -= need
-			continue
-		}
-		if !r.full {
-			r.full = true
-			c.note(event.NoteFull, r.id, need, fmt.Sprintf("waits for %d KV blocks; %d are free", need, free))
-		}
-	}
-}
+// from is the first position that the request's next row feeds.
+func (r *request) from() int { return min(r.fed, len(r.tokens)-1) }

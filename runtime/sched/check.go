@@ -11,11 +11,12 @@ import (
 // for the build tag "invariants", where Step calls it.
 func (c *Core) Check() error {
 	var count [numPhases]int
-	blocks, reserved := 0, 0
+	reserved := 0
+	var seqs []*kv.Seq
 	for _, id := range c.Requests() {
 		r := c.reqs[id]
 		count[r.phase]++
-		blocks += r.seq.Blocks()
+		seqs = append(seqs, &r.seq)
 		if r.phase != Waiting && r.phase != Ended {
 			reserved += r.reserved
 		}
@@ -23,16 +24,16 @@ func (c *Core) Check() error {
 			return fmt.Errorf("request %d (%v): %w", id, r.phase, err)
 		}
 	}
-	switch {
-	case count != c.count:
+	if count != c.count {
 		return fmt.Errorf("INV-3: phases hold %v requests and are counted as %v", count, c.count)
-	case blocks != c.pool.Used():
-		return fmt.Errorf("INV-4: requests hold %d KV blocks, the pool counts %d", blocks, c.pool.Used())
-	case c.pool.Used() < 0 || c.pool.Free() < 0:
-		return fmt.Errorf("INV-4: %d blocks used, %d free", c.pool.Used(), c.pool.Free())
 	}
-	if err := c.checkLists(); err != nil {
-		return err
+	if err := c.pool.Check(seqs); err != nil {
+		return fmt.Errorf("INV-4: %w", err)
+	}
+	for _, check := range []func() error{c.checkLists, c.checkBatch, c.checkThresholds} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	if err := c.dead.check(); err != nil {
 		return err
@@ -54,10 +55,12 @@ func (c *Core) checkRequest(r *request) error {
 		return fmt.Errorf("INV-9: %d tokens held of at most %d", held, r.limits.MaxLen)
 	case r.phase != Ended && c.isDead(r.id):
 		return fmt.Errorf("INV-10: alive and dead at once")
-	case r.fed > 0 && !c.pool.Holds(r.seq, r.fed):
+	case !c.pool.Holds(&r.seq, r.fed):
 		return fmt.Errorf("INV-4: %d positions fed in %d blocks", r.fed, r.seq.Blocks())
-	case r.phase == Running && !c.pool.Holds(r.seq, held):
-		return fmt.Errorf("INV-4: %d positions being fed in %d blocks", held, r.seq.Blocks())
+	case r.seq.Shared()*c.pool.Block() > r.fed:
+		return fmt.Errorf("INV-4: %d shared blocks with %d positions fed", r.seq.Shared(), r.fed)
+	case r.phase == Waiting && r.seq.Blocks() > 0:
+		return fmt.Errorf("INV-4: %d blocks held before admission", r.seq.Blocks())
 	case r.seq.Blocks() > kv.Blocks(r.limits.MaxLen, c.pool.Block()):
 		return fmt.Errorf("INV-13: %d blocks held beyond the worst case of %d tokens", r.seq.Blocks(), r.limits.MaxLen)
 	case len(r.seen) != c.n:
@@ -68,8 +71,8 @@ func (c *Core) checkRequest(r *request) error {
 		return fmt.Errorf("INV-12: wrote %d of a budget of %d and goes on here", r.wrote, r.budget)
 	case r.wrote > r.budget && r.budget > 0 && c.self != event.Front:
 		return fmt.Errorf("INV-12: wrote %d of a budget of %d", r.wrote, r.budget)
-	case r.fed != r.had:
-		return fmt.Errorf("INV-14: %d positions fed and %d in KV; nothing takes KV from a request that lives", r.had, r.fed)
+	case r.had > held || r.had < r.fed || !r.robbed && r.fed != r.had:
+		return fmt.Errorf("INV-14: %d positions were fed and %d are in KV, but nothing was taken", r.had, r.fed)
 	}
 	if _, over := r.over(); over && (r.phase == Ready || r.phase == Running) {
 		return fmt.Errorf("INV-9: goes on behind its last token")
@@ -87,27 +90,71 @@ func (c *Core) checkLists() error {
 		if r.phase != Ready || c.reqs[r.id] != r {
 			return fmt.Errorf("INV-3: request %d is in the ready list and %v", r.id, r.phase)
 		}
-		if i > 0 {
-			p := c.ready[i-1]
-			if p.readyAt > r.readyAt || p.readyAt == r.readyAt && p.id >= r.id {
-				return fmt.Errorf("INV-1: ready requests %d and %d are out of order", p.id, r.id)
-			}
+		if i > 0 && !before(c.ready[i-1], r) {
+			return fmt.Errorf("INV-1: ready requests %d and %d are out of order", c.ready[i-1].id, r.id)
 		}
 	}
 	if len(c.ready) != c.count[Ready] {
 		return fmt.Errorf("INV-3: %d requests in the ready list, %d are ready", len(c.ready), c.count[Ready])
 	}
+	for i, r := range c.away {
+		if r.phase != Pending || c.reqs[r.id] != r || i > 0 && c.away[i-1].leftAt > r.leftAt {
+			return fmt.Errorf("INV-3: request %d is out of order among those away, %v", r.id, r.phase)
+		}
+	}
+	if len(c.away) != c.count[Pending] {
+		return fmt.Errorf("INV-3: %d requests are listed as away, %d are pending", len(c.away), c.count[Pending])
+	}
+	holding := 0
+	for _, r := range c.reqs {
+		if r.seq.Blocks() > 0 {
+			holding++
+		}
+	}
+	for i, r := range c.keep {
+		if r.seq.Blocks() == 0 || c.reqs[r.id] != r || i > 0 && c.keep[i-1].id >= r.id {
+			return fmt.Errorf("INV-4: request %d is out of order among those that hold KV", r.id)
+		}
+	}
+	if len(c.keep) != holding {
+		return fmt.Errorf("INV-4: %d requests are listed as holding KV, %d do", len(c.keep), holding)
+	}
+	return nil
+}
+
+// checkBatch tests that the running batch is what its requests are in, and that
+// no row writes a block that others may read.
+func (c *Core) checkBatch() error {
 	if (c.running == nil) != (len(c.rows) == 0) || len(c.rows) != c.count[Running]+c.count[Ended] {
 		return fmt.Errorf("INV-6: %d rows run, %d requests are running and %d ended", len(c.rows), c.count[Running], c.count[Ended])
 	}
 	if len(c.rows) > c.seats[c.self] {
 		return fmt.Errorf("INV-6: %d rows on %d seats", len(c.rows), c.seats[c.self])
 	}
+	fed := 0
 	for i, r := range c.rows {
 		if c.running.Rows[i].Req != r.id || r.phase != Running && r.phase != Ended {
 			return fmt.Errorf("INV-6: row %d of the batch is request %d, %v", i, r.id, r.phase)
 		}
+		row := &c.running.Rows[i]
+		end := row.Start + len(row.Tokens)
+		switch {
+		case len(row.Tokens) < 1 || c.chunk > 0 && len(row.Tokens) > c.chunk || row.Sample != (end == len(r.tokens)):
+			return fmt.Errorf("INV-6: the row of request %d feeds %d tokens of %d held, sampling: %v", r.id, len(row.Tokens), len(r.tokens), row.Sample)
+		case !c.pool.Holds(&r.seq, end):
+			return fmt.Errorf("INV-4: %d positions being fed in %d blocks", end, r.seq.Blocks())
+		case row.Start < r.seq.Shared()*c.pool.Block():
+			return fmt.Errorf("INV-4: the row of request %d writes position %d of %d shared blocks", r.id, row.Start, r.seq.Shared())
+		}
+		fed += len(row.Tokens)
 	}
+	if c.budget > 0 && fed > c.budget {
+		return fmt.Errorf("INV-6: a batch of %d tokens with a budget of %d", fed, c.budget)
+	}
+	return nil
+}
+
+func (c *Core) checkThresholds() error {
 	if _, ok := c.inForce().(ahead); ok {
 		return nil // holds only for batches under way and not overdue
 	}
@@ -137,11 +184,11 @@ func (c *Core) checkFront(reserved int) error {
 			k.Arrived, c.count[Waiting], live, k.Finished, k.Cancelled, k.Rejected)
 	case c.active != live:
 		return fmt.Errorf("INV-3: %d active requests, counted as %d", live, c.active)
-	case reserved != f.reserved || reserved > c.minBlocks:
-		return fmt.Errorf("INV-13: %d blocks reserved, counted as %d, in a pool of %d", reserved, f.reserved, c.minBlocks)
+	case reserved != f.reserved || reserved > c.limit:
+		return fmt.Errorf("INV-13: %d blocks promised, counted as %d, of at most %d", reserved, f.reserved, c.limit)
 	case len(f.waiting) != c.count[Waiting]:
 		return fmt.Errorf("INV-3: %d requests in the queue, %d waiting", len(f.waiting), c.count[Waiting])
-	case len(f.waiting) > 0 && f.reserved+f.waiting[0].reserved <= c.minBlocks:
+	case len(f.waiting) > 0 && f.reserved+f.waiting[0].reserved <= c.limit:
 		return fmt.Errorf("INV-13: request %d waits although it fits", f.waiting[0].id)
 	}
 	for i, r := range f.waiting {

@@ -10,7 +10,7 @@ import (
 )
 
 // Config describes the cluster as one of its subservers sees it. All cores of a
-// cluster are given the same Seats, KVTokens and Block.
+// cluster are given the same, but for Self and Domain.
 type Config struct {
 	Self     event.Peer
 	Seats    []int // most rows of a batch, one entry per subserver
@@ -27,16 +27,24 @@ type Config struct {
 
 // Core is one subserver. It belongs to one goroutine.
 type Core struct {
-	self      event.Peer
-	n         int   // subservers
-	seats     []int // never changed after New
-	minBlocks int   // size of the smallest pool of the cluster
-	minPool   event.Peer
+	self    event.Peer
+	n       int   // subservers
+	seats   []int // never changed after New
+	chunk   int
+	budget  int
+	timeout int64
+
+	overcommit int // in %; above 100 KV may be taken from the younger
+	limit      int // blocks that the front may promise
+	largest    int // blocks of the largest request that may come in
+	minPool    event.Peer
 
 	now   int64
-	pool  kv.Pool
+	pool  *kv.Pool
 	reqs  map[event.ReqID]*request // looked up, never iterated by Step
-	ready []*request               // by readyAt, then id
+	ready []*request               // see before
+	keep  []*request               // those that hold KV, by id
+	away  []*request               // those a peer has, by the time they left
 	count [numPhases]int
 
 	running *event.Batch
@@ -57,8 +65,10 @@ type Core struct {
 	dead   graves
 
 	front front
+	slabs slabs
 	out   []event.Command
-	vec   []int // scratch of the clamp
+	vec   []int     // scratch of the clamp
+	sit   situation // scratch of threshold
 }
 
 // New returns the core of subserver cfg.Self.
@@ -66,38 +76,58 @@ func New(cfg Config) (*Core, error) {
 	if cfg.Block == 0 {
 		cfg.Block = 16
 	}
-	n := len(cfg.Seats)
-	if n == 0 || len(cfg.KVTokens) != n {
-		return nil, fmt.Errorf("a cluster needs as many KV pools as subservers, at least one: %d subservers, %d pools", n, len(cfg.KVTokens))
+	if cfg.Overcommit == 0 {
+		cfg.Overcommit = 100
 	}
-	if cfg.Self < 0 || int(cfg.Self) >= n {
+	n := len(cfg.Seats)
+	switch {
+	case n == 0 || len(cfg.KVTokens) != n:
+		return nil, fmt.Errorf("a cluster needs as many KV pools as subservers, at least one: %d subservers, %d pools", n, len(cfg.KVTokens))
+	case cfg.Self < 0 || int(cfg.Self) >= n:
 		return nil, fmt.Errorf("there is no subserver %d in a cluster of %d", cfg.Self, n)
+	case cfg.Chunk < 0 || cfg.Budget < 0:
+		return nil, fmt.Errorf("a row feeds at most %d tokens and a batch %d; give 1 or more, or 0 for no bound", cfg.Chunk, cfg.Budget)
+	case cfg.Overcommit < 1 || cfg.Overcommit > maxOvercommit:
+		return nil, fmt.Errorf("%d %% of the smallest KV pool may be promised; give 1 to %d", cfg.Overcommit, maxOvercommit)
+	case cfg.Timeout < 0:
+		return nil, fmt.Errorf("a time-out of %d ns is over before it begins; give 0 for none", cfg.Timeout)
 	}
 	c := &Core{
-		self:  cfg.Self,
-		n:     n,
-		seats: slices.Clone(cfg.Seats),
-		reqs:  map[event.ReqID]*request{},
-		rule:  eager{},
-		peers: make([]batchNews, n),
+		self:       cfg.Self,
+		n:          n,
+		seats:      slices.Clone(cfg.Seats),
+		chunk:      cfg.Chunk,
+		budget:     cfg.Budget,
+		overcommit: cfg.Overcommit,
+		timeout:    min(cfg.Timeout, longest),
+		reqs:       map[event.ReqID]*request{},
+		rule:       eager{},
+		peers:      make([]batchNews, n),
 	}
+	least := 0
 	for m := range n {
 		if cfg.Seats[m] < 1 {
 			return nil, fmt.Errorf("subserver %d has %d seats in a batch; give at least 1", m, cfg.Seats[m])
 		}
-		p, err := kv.New(cfg.KVTokens[m], cfg.Block)
+		blocks, err := kv.Size(cfg.KVTokens[m], cfg.Block)
 		if err != nil {
 			return nil, fmt.Errorf("subserver %d: %w", m, err)
 		}
-		if m == 0 || p.Total() < c.minBlocks {
-			c.minBlocks, c.minPool = p.Total(), event.Peer(m)
-		}
-		if event.Peer(m) == c.self {
-			c.pool = p
+		if m == 0 || blocks < least {
+			least, c.minPool = blocks, event.Peer(m)
 		}
 	}
-	return c, nil
+	if c.limit = least * cfg.Overcommit / 100; c.limit == 0 {
+		return nil, fmt.Errorf("%d %% of the %d KV blocks of subserver %d are none; promise more or enlarge the pool", cfg.Overcommit, least, c.minPool)
+	}
+	c.largest = min(c.limit, least)
+	var err error
+	c.pool, err = kv.New(kv.Config{Tokens: cfg.KVTokens[c.self], Block: cfg.Block, NoPrefix: cfg.NoPrefix, Domain: cfg.Domain})
+	return c, err
 }
+
+// maxOvercommit is far beyond sense and keeps the product within an int.
+const maxOvercommit = 100_000
 
 // Step takes one fact and appends the orders that follow from it to out.
 // Commands and what they point to are never changed afterwards.
@@ -108,6 +138,7 @@ func (c *Core) Step(ev *event.Event, out []event.Command) []event.Command {
 	case event.Arrive:
 		c.arrive(ev.Req, ev.Arrival)
 	case event.Dispatch:
+		c.settle()
 		c.dispatch()
 	case event.StepDone:
 		c.stepDone(ev.Step)
@@ -130,9 +161,7 @@ func (c *Core) Step(ev *event.Event, out []event.Command) []event.Command {
 	default:
 		c.note(event.NoteUnknown, ev.Req, 0, fmt.Sprintf("an event of kind %d dropped", ev.Kind))
 	}
-	if c.self == event.Front {
-		c.admit()
-	}
+	c.settle()
 	if Enabled {
 		if err := c.Check(); err != nil {
 			panic(fmt.Sprintf("subserver %d after %v: %v", c.self, ev.Kind, err))
@@ -142,29 +171,46 @@ func (c *Core) Step(ev *event.Event, out []event.Command) []event.Command {
 	return out
 }
 
+// settle draws what follows from the time and from the requests that ended.
+func (c *Core) settle() {
+	c.overdue()
+	if c.self == event.Front {
+		c.admit()
+	}
+}
+
 // Running is the batch that runs now, nil when idle.
 func (c *Core) Running() *event.Batch { return c.running }
 
-// Load is how full the subserver is.
+// Load is how full the subserver is. Ready are all that wait for a batch here,
+// also those that find no KV blocks: they count towards B, as waiting for others
+// would not help them. KVUsed is what requests hold; what is only cached for
+// later ones is as good as free.
 func (c *Core) Load() tape.Load {
-	fit, _ := c.fit()
 	return tape.Load{
-		Ready:   fit,
+		Ready:   len(c.ready),
 		Running: c.count[Running],
 		Pending: c.count[Pending],
 		Waiting: c.count[Waiting],
 		Active:  c.active,
-		B:       c.threshold(fit).b,
+		B:       c.threshold(len(c.ready)).b,
 		KVUsed:  c.pool.Used() * c.pool.Block(),
 		KVTotal: c.pool.Total() * c.pool.Block(),
 	}
+}
+
+// KV counts the blocks of the pool: free, cached for later requests, and used.
+// Together they are always the whole pool (INV-4).
+func (c *Core) KV() (free, cached, used int) {
+	return c.pool.Free(), c.pool.Cached(), c.pool.Used()
 }
 
 // Clone returns a core that continues exactly as this one would. Tokens already
 // written and payloads already handed out are shared, as nobody changes them.
 func (c *Core) Clone() *Core {
 	d := *c
-	d.out, d.vec = nil, nil
+	d.out, d.vec, d.sit, d.slabs = nil, nil, situation{}, slabs{}
+	d.pool = c.pool.Clone()
 	d.peers = slices.Clone(c.peers)
 	d.reqs = make(map[event.ReqID]*request, len(c.reqs))
 	for id, r := range c.reqs {
@@ -177,7 +223,7 @@ func (c *Core) Clone() *Core {
 		}
 		return out
 	}
-	d.ready = remap(c.ready)
+	d.ready, d.keep, d.away = remap(c.ready), remap(c.keep), remap(c.away)
 	d.rows = remap(c.rows)
 	d.front.waiting = remap(c.front.waiting)
 	d.dead = c.dead.clone()

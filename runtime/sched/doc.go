@@ -8,8 +8,17 @@
 // writes its tokens. docs/invariants.md numbers all of them; Check tests them,
 // after every Step under the build tag "invariants".
 //
-// Start with core.go (state and Step), batch.go (who runs next) and done.go
-// (what a finished step does to a request); then peerin.go (messages), end.go
-// (finish, stop, cancel), admit.go (the front) and policy.go (thresholds).
-// testdata/*.txt shows each behaviour as a script.
+// Start with core.go (state and Step), batch.go (when a batch starts) and
+// compose.go (who is in it and how many tokens each row feeds); then done.go
+// (what a finished step does to a request), peerin.go (messages), end.go
+// (finish, stop, cancel) and admit.go (the front).
+//
+//	ready.go    the order of those that wait for a batch
+//	preempt.go  taking KV from the younger, and why all get on
+//	away.go     time-outs, and asking about requests that a peer has
+//	policy.go   thresholds; ahead.go looks at what the peers run
+//	slab.go     why a step allocates nothing of its own
+//
+// testdata/*.txt shows each behaviour as a script: start with batching.txt,
+// handoff.txt and thresholds.txt, then chunks.txt, prefix.txt and preempt.txt.
 package sched

@@ -6,8 +6,9 @@ import (
 	"tokenrouter/runtime/event"
 )
 
-// stepDone ends the running batch: each row commits or drops its candidate and
-// the request stays, goes to a peer or ends.
+// stepDone ends the running batch: each row that sampled commits or drops its
+// candidate and the request stays, goes to a peer or ends; one whose prefill has
+// more parts goes on.
 func (c *Core) stepDone(s *event.StepResult) {
 	if s == nil || c.running == nil || s.Batch != c.running.ID {
 		c.note(event.NoteUnknown, 0, 0, "the end of a batch that does not run dropped")
@@ -17,8 +18,14 @@ func (c *Core) stepDone(s *event.StepResult) {
 	if fail == "" {
 		fail = c.mismatch(s.Rows)
 	}
+	batch, answers := c.running, s.Rows
 	c.running = nil
 	for i, r := range c.rows {
+		row := &batch.Rows[i]
+		var answer *event.RowResult
+		if row.Sample && fail == "" {
+			answer, answers = &answers[0], answers[1:]
+		}
 		switch {
 		case r.phase == Ended:
 			c.note(event.NoteDead, r.id, 0, "a row of a finished request dropped")
@@ -26,9 +33,12 @@ func (c *Core) stepDone(s *event.StepResult) {
 		case fail != "":
 			c.fail(r, fail)
 		default:
-			r.fed = len(r.tokens)
-			r.had = r.fed
-			c.decide(r, &s.Rows[i])
+			c.fedTo(r, row.Start+len(row.Tokens))
+			if answer == nil {
+				c.goOn(r)
+			} else {
+				c.decide(r, answer)
+			}
 		}
 	}
 	clear(c.rows)
@@ -39,15 +49,29 @@ func (c *Core) stepDone(s *event.StepResult) {
 // mismatch says what is wrong with rows that do not answer the batch, "" if
 // they do.
 func (c *Core) mismatch(rows []event.RowResult) string {
-	if len(rows) != len(c.rows) {
-		return fmt.Sprintf("the step answered %d rows of a batch of %d", len(rows), len(c.rows))
-	}
-	for i, r := range c.rows {
-		if rows[i].Req != r.id {
-			return fmt.Sprintf("row %d of the step answers request %d in place of %d", i, rows[i].Req, r.id)
+	n := 0
+	for i := range c.running.Rows {
+		row := &c.running.Rows[i]
+		if !row.Sample {
+			continue
 		}
+		if n < len(rows) && rows[n].Req != row.Req {
+			return fmt.Sprintf("row %d of the step answers request %d in place of %d", n, rows[n].Req, row.Req)
+		}
+		n++
+	}
+	if len(rows) != n {
+		return fmt.Sprintf("the step answered %d rows of a batch that samples %d", len(rows), n)
 	}
 	return ""
+}
+
+// fedTo counts what a row has fed. Full blocks enter the prefix tree, but for
+// the one of the last token held: that token may be fed again for its logits,
+// and a block in the tree is never written.
+func (c *Core) fedTo(r *request, end int) {
+	r.fed, r.had = end, max(r.had, end)
+	c.pool.Index(&r.seq, r.tokens[:min(end, len(r.tokens)-1)])
 }
 
 // decide applies the router's decision to one finished row.
@@ -114,12 +138,6 @@ func (c *Core) commit(r *request, t event.Token) {
 	c.emit(event.Command{Kind: event.Emit, Req: r.id, Pos: pos, Token: t})
 }
 
-// message is a PeerReq with room for its Seen, in one allocation.
-type message struct {
-	event.PeerReq
-	seen [4]int
-}
-
 // handOff passes the pen to another subserver; the request is pending here. The
 // caller sets what the message is for (Status, Budget, Fields, Err), the core
 // all else. What the receiver holds is known, so the suffix is what it lacks.
@@ -130,16 +148,18 @@ func (c *Core) handOff(r *request, dest event.Peer, what event.PeerReq) {
 	}
 	r.hop++
 	r.seen[c.self], r.seen[dest] = held, held
-	m := &message{PeerReq: what}
+	m := c.slabs.message()
+	*m = what
 	m.ID, m.From, m.Hop = r.id, c.self, r.hop
-	m.Loc, m.Suffix, m.Seen = loc, r.suffix(loc), append(m.seen[:0], r.seen...)
+	m.Loc, m.Suffix, m.Seen = loc, r.suffix(loc), c.slabs.lengths.take(c.n, 64*c.n)
+	copy(m.Seen, r.seen)
 	m.Limits, m.Sampling = r.limits, r.sampling
 	m.State, m.Router = r.state, r.router
-	c.send(r, dest, &m.PeerReq)
+	c.leaves(r)
+	c.send(r, dest, m)
 }
 
 func (c *Core) send(r *request, dest event.Peer, m *event.PeerReq) {
-	c.enter(r, Pending)
 	r.sent, r.sentTo = m, dest
 	c.emit(event.Command{Kind: event.SendPeer, Req: r.id, To: dest, Peer: m})
 }

@@ -52,12 +52,16 @@ func (c *Core) finish(r *request, reason event.Reason, n int, text string) {
 // leave drops a request whose end is known; one whose row still runs is freed
 // when the step ends.
 func (c *Core) leave(r *request) {
-	if r.phase == Running && c.running != nil {
-		c.enter(r, Ended)
-		return
-	}
-	if r.phase == Ready {
+	switch r.phase {
+	case Running:
+		if c.running != nil {
+			c.enter(r, Ended)
+			return
+		}
+	case Ready:
 		c.unready(r)
+	case Pending:
+		c.isBack(r)
 	}
 	c.drop(r)
 }
@@ -74,11 +78,14 @@ func (c *Core) tellEnd(id event.ReqID, status event.Status, hop uint32, n int) {
 	}
 }
 
-// told is the end of a request as a peer hears it from the front.
+// told is the end of a request as a peer hears it: from the front, or from
+// another peer that was told and dropped its message.
 func (c *Core) told(m *event.PeerReq) {
 	r := c.reqs[m.ID]
 	if c.isDead(m.ID) {
-		c.note(event.NoteDead, m.ID, 0, m.Status.String()+" for a finished request dropped")
+		if m.Status != event.Abort { // answers to dropped messages often come late
+			c.note(event.NoteDead, m.ID, 0, m.Status.String()+" for a finished request dropped")
+		}
 		return
 	}
 	c.dead.add(m.ID)

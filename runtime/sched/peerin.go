@@ -19,6 +19,8 @@ func (c *Core) peerIn(m *event.PeerReq, v *event.Verdict) {
 		c.resend(m)
 	case m.From == event.Front && (m.Status == event.Finished || m.Status == event.Abort):
 		c.told(m)
+	case c.self != event.Front && m.Status == event.Abort:
+		c.told(m) // by one who dropped its message
 	case m.Status == event.New || m.Status == event.Alive:
 		c.pen(m, v)
 	case c.self == event.Front && (m.Status == event.Finished || m.Status == event.Error):
@@ -32,6 +34,7 @@ func (c *Core) peerIn(m *event.PeerReq, v *event.Verdict) {
 func (c *Core) pen(m *event.PeerReq, v *event.Verdict) {
 	if c.isDead(m.ID) {
 		c.note(event.NoteDead, m.ID, 0, m.Status.String()+" for a finished request dropped")
+		c.answerDead(m)
 		return
 	}
 	r := c.reqs[m.ID]
@@ -57,7 +60,10 @@ func (c *Core) pen(m *event.PeerReq, v *event.Verdict) {
 	}
 	if r == nil {
 		r = &request{id: m.ID, limits: m.Limits, sampling: m.Sampling, dropped: -1}
+		r.tokens = make([]event.Token, 0, r.limits.MaxLen)
 		c.add(r, Pending)
+	} else {
+		c.isBack(r)
 	}
 	c.take(r, m)
 	reason, over := r.over()
@@ -114,6 +120,7 @@ func (c *Core) malformed(r *request, m *event.PeerReq) string {
 // has the pen, so dropping the message would leave it unfinished for ever.
 func (c *Core) refuse(r *request, m *event.PeerReq, why string) {
 	if r != nil {
+		c.isBack(r)
 		r.hop = m.Hop
 		c.fail(r, why)
 		return
@@ -134,11 +141,7 @@ func (c *Core) take(r *request, m *event.PeerReq) {
 	if rest := m.Suffix[same:]; len(rest) > 0 {
 		at := m.Loc + same
 		if at < len(r.tokens) {
-			r.tokens = slices.Clip(r.tokens[:at])
-			r.fed, r.had = min(r.fed, at), min(r.had, at)
-			if r.dropped > at {
-				r.dropped = -1 // behind another text
-			}
+			c.cut(r, at)
 		}
 		r.tokens = append(r.tokens, rest...)
 	}
@@ -148,6 +151,24 @@ func (c *Core) take(r *request, m *event.PeerReq) {
 	r.state, r.fields, r.router = m.State, m.Fields, m.Router
 	r.budget, r.wrote = max(0, m.Budget), 0
 	r.sent = nil
+}
+
+// cut forgets own tokens from position at on, and their KV. Where at falls into
+// a block of the prefix tree others may read it, so it must not be written: all
+// KV is given back, and what lies before that block will be found there again.
+func (c *Core) cut(r *request, at int) {
+	if at < r.seq.Shared()*c.pool.Block() && at%c.pool.Block() != 0 {
+		c.preempt(r)
+	}
+	r.tokens = append(make([]event.Token, 0, r.limits.MaxLen), r.tokens[:at]...)
+	if r.dropped > at {
+		r.dropped = -1 // behind another text
+	}
+	r.fed, r.had = min(r.fed, at), min(r.had, at)
+	c.pool.Cut(&r.seq, at)
+	if r.seq.Blocks() == 0 {
+		c.unhold(r)
+	}
 }
 
 // received goes on with a request that came with the pen, as receive decided.
@@ -207,10 +228,14 @@ func (c *Core) askAgain(m *event.PeerReq, held int) {
 }
 
 // resend sends the last message again, with the suffix from where the receiver
-// really is.
+// really is. A resend of hop 0, which no message has, only asks whether the
+// request still lives.
 func (c *Core) resend(m *event.PeerReq) {
+	if c.isDead(m.ID) {
+		c.answerDead(m)
+	}
 	r := c.find(m.ID, "resend")
-	if r == nil {
+	if r == nil || m.Hop == 0 {
 		return
 	}
 	if r.phase != Pending || r.sent == nil || r.sentTo != m.From || r.hop != m.Hop || m.Loc < 0 || m.Loc > len(r.tokens) {

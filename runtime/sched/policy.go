@@ -133,9 +133,10 @@ func (c *Core) threshold(ready int) decision {
 	if c.vec == nil {
 		c.vec = make([]int, c.n)
 	}
-	return c.inForce().threshold(&situation{
+	c.sit = situation{
 		self: c.self, now: c.now, ready: ready, active: c.active, seats: c.seats, peers: c.peers, vec: c.vec,
-	})
+	}
+	return c.inForce().threshold(&c.sit)
 }
 
 // noteClamp records a lowered B, once until it changes.

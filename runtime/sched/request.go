@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"slices"
 
 	"tokenrouter/runtime/event"
@@ -36,15 +37,18 @@ func (p Phase) String() string {
 //	tokens  [ prompt | written by any subserver        ]  held = len(tokens)
 //	KV      [ fed positions              |  not yet fed ]  fed <= held
 //
-// After a step of this core fed is held-1 where it committed and held where it
+// After a step that sampled, fed is held-1 where it committed and held where it
 // dropped (INV-5).
 type request struct {
 	id       event.ReqID
 	phase    Phase
 	tokens   []event.Token // only ever appended to, or replaced: slices of it are handed out
-	fed      int
-	had      int // positions of tokens that were ever fed here: more than fed once KV was lost
+	fed      int           // positions in KV: fed by a step of this core, or found in the prefix cache
+	had      int           // positions of tokens that were ever in KV here: more than fed once KV was lost
+	robbed   bool          // KV was taken from it
 	seq      kv.Seq
+	feed     int  // tokens of its row in the batch being composed or running
+	fresh    bool // that row found no KV of the request
 	limits   event.Limits
 	sampling event.Sampling
 
@@ -52,17 +56,19 @@ type request struct {
 	hop     uint32 // of the last hand-off this core took part in
 	sent    *event.PeerReq
 	sentTo  event.Peer
-	budget  int // ceiling of the hand-off that brought it here, 0 = none
-	wrote   int // tokens committed here under that hand-off
-	dropped int // the position last dropped here, -1 if none
+	leftAt  int64 // when it became pending, or its peer was last asked about it
+	budget  int   // ceiling of the hand-off that brought it here, 0 = none
+	wrote   int   // tokens committed here under that hand-off
+	dropped int   // the position last dropped here, -1 if none
 
 	state  []byte
 	fields []byte
 	router string
 
-	readyAt  int64
-	full     bool // noted that it waits for KV
-	reserved int  // blocks in every pool, in the ledger of the front
+	readyAt  int64 // its place: when it became ready; a prefill in parts keeps it
+	since    int64 // when it last began to wait for a batch
+	full     bool  // noted that it waits for KV
+	reserved int   // blocks in every pool, in the ledger of the front
 }
 
 func (r *request) clone() *request {
@@ -70,6 +76,7 @@ func (r *request) clone() *request {
 	// The spare capacity belongs to the original.
 	q.tokens = slices.Clip(r.tokens)
 	q.seen = slices.Clone(r.seen)
+	q.seq = r.seq.Clone()
 	return &q
 }
 
@@ -104,7 +111,8 @@ type View struct {
 	Budget    int // ceiling of that hand-off, 0 = none
 	Wrote     int // tokens committed here under it
 	KVBlocks  int
-	ReadyAt   int64 // ns; since when it is ready, if it is
+	Full      bool  // it is ready and found no KV blocks
+	ReadyAt   int64 // ns; its place among the ready, if it is
 }
 
 // View shows what this core knows of request id; ok is false for one that it
@@ -130,6 +138,7 @@ func (c *Core) View(id event.ReqID) (v View, ok bool) {
 		Budget:    r.budget,
 		Wrote:     r.wrote,
 		KVBlocks:  r.seq.Blocks(),
+		Full:      r.phase == Ready && r.full,
 		ReadyAt:   r.readyAt,
 	}, true
 }
@@ -160,26 +169,31 @@ func (c *Core) add(r *request, p Phase) {
 
 // drop forgets a request and frees its KV.
 func (c *Core) drop(r *request) {
-	if c.pool.Release(&r.seq) > 0 {
+	if c.release(r) > 0 {
 		c.emit(event.Command{Kind: event.Free, Req: r.id})
 	}
 	c.count[r.phase]--
 	delete(c.reqs, r.id)
 }
 
-// makeReady puts a request into the ready list: oldest first, then by id.
-func (c *Core) makeReady(r *request) {
-	c.enter(r, Ready)
-	r.readyAt, r.full = c.now, false
-	at := len(c.ready)
-	for at > 0 && c.ready[at-1].readyAt == c.now && c.ready[at-1].id > r.id {
-		at--
-	}
-	c.ready = slices.Insert(c.ready, at, r)
+// release gives the request's KV back; its full blocks may be found again.
+func (c *Core) release(r *request) int {
+	c.unhold(r)
+	n := c.pool.Release(&r.seq, r.tokens[:r.fed])
+	r.fed = 0
+	return n
 }
 
-func (c *Core) unready(r *request) {
-	if i := slices.Index(c.ready, r); i >= 0 {
-		c.ready = slices.Delete(c.ready, i, i+1)
+// hold lists a request among those that hold KV.
+func (c *Core) hold(r *request) {
+	i, _ := slices.BinarySearchFunc(c.keep, r.id, byID)
+	c.keep = slices.Insert(c.keep, i, r)
+}
+
+func (c *Core) unhold(r *request) {
+	if i, ok := slices.BinarySearchFunc(c.keep, r.id, byID); ok {
+		c.keep = slices.Delete(c.keep, i, i+1)
 	}
 }
+
+func byID(r *request, id event.ReqID) int { return cmp.Compare(r.id, id) }

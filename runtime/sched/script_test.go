@@ -20,13 +20,17 @@ import (
 // "models" and the "router" are what its done lines say. A do block holds one
 // command a line:
 //
-//	cluster seats=(2,2) kv=(64,64) block=4
+//	cluster seats=(2,2) kv=(64,64) block=4 [chunk=2] [budget=8] [overcommit=200] [timeout=1s]
+//	        [noprefix] [collide] [rows]
+//	                                        collide: all hashes of the prefix cache are equal
+//	                                        rows: print what each row gets of the KV
 //	policy eager | policy fixed B=(1,3) W=20ms
 //	policy table n1=(1,1) n2=(1,2) W=20ms
 //	policy ahead step=(6ms,28ms) share0=(650000,350000) share1=(1000000,0) latency=1ms W=60ms
 //	arrive r1 prompt=(1,2,3) max=4 eos=9
 //	dispatch 0                              start a batch at subserver 0 if the policy says so
 //	done 0 r1=(7,keep,0) r2=(8,drop,1,budget=2,fields=h,state=s,fault=text)
+//	                                        answers the rows that sampled
 //	fail 0 err=text                         the runner failed
 //	deliver 0->1 [append=(5,6)] [fault=text]
 //	                                        the next message of that link arrives; receive's answer
@@ -69,66 +73,10 @@ type script struct {
 	now     int64
 	verdict event.Verdict
 	foreign bool
+	rows    bool
 	last    *event.Event
 	lastTo  event.Peer
 	out     strings.Builder
-}
-
-type args []datadriven.CmdArg
-
-func (a args) vals(key string) []string {
-	for _, x := range a {
-		if x.Key == key {
-			return x.Vals
-		}
-	}
-	return nil
-}
-
-func (a args) str(key string) string { return strings.Join(a.vals(key), ",") }
-
-func (a args) num(key string) int {
-	n, _ := strconv.Atoi(a.str(key))
-	return n
-}
-
-func (a args) nums(key string) []int {
-	var out []int
-	for _, v := range a.vals(key) {
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			panic(fmt.Sprintf("%s=%s is no number", key, v))
-		}
-		out = append(out, n)
-	}
-	return out
-}
-
-func (a args) tokens(key string) []event.Token {
-	var out []event.Token
-	for _, n := range a.nums(key) {
-		out = append(out, event.Token(n))
-	}
-	return out
-}
-
-// core reads the first argument as a subserver, req as a request "r7".
-func (a args) core() event.Peer {
-	n, err := strconv.Atoi(a[0].Key)
-	if err != nil {
-		panic(fmt.Sprintf("%q is no subserver", a[0].Key))
-	}
-	return event.Peer(n)
-}
-
-func (a args) req(i int) event.ReqID { return reqID(a[i].Key) }
-
-func reqID(s string) event.ReqID {
-	n, err := strconv.ParseUint(strings.TrimPrefix(s, "r"), 10, 64)
-	if err != nil || s[0] != 'r' {
-		panic(fmt.Sprintf("%q is no request", s))
-	}
-	return event.ReqID(n)
 }
 
 func (s *script) line(line string) (err error) {
@@ -145,10 +93,7 @@ func (s *script) line(line string) (err error) {
 		s.now = int64(d)
 	}
 	if cmd == "cluster" {
-		s.f, err = fabric.New(fabric.Uniform(a.nums("seats"), a.nums("kv"), a.num("block")),
-			func(event.Peer, *event.PeerReq, sched.View) event.Verdict { return s.verdict })
-		s.now, s.foreign = 0, false
-		return err
+		return s.cluster(a)
 	}
 	if err := s.do(cmd, a); err != nil {
 		return err
@@ -164,38 +109,20 @@ func (s *script) line(line string) (err error) {
 	return nil
 }
 
-// policy reads a policy line.
-func (a args) policy() *event.Policy {
-	p := &event.Policy{W: a.ns("W")}
-	switch a[0].Key {
-	case "fixed":
-		p.Kind, p.B = event.Fixed, a.nums("B")
-	case "table":
-		p.Kind = event.Table
-		for n := 1; a.vals(fmt.Sprint("n", n)) != nil; n++ {
-			p.Table = append(p.Table, a.nums(fmt.Sprint("n", n)))
-		}
-	case "ahead":
-		p.Kind, p.Forecast = event.LookAhead, &event.Forecast{Latency: a.ns("latency")}
-		for i, step := range a.vals("step") {
-			p.Forecast.Step = append(p.Forecast.Step, event.StepTime{Base: ns(step)})
-			p.Forecast.Share = append(p.Forecast.Share, a.nums(fmt.Sprint("share", i)))
+func (s *script) cluster(a args) (err error) {
+	cfgs := fabric.Uniform(a.nums("seats"), a.nums("kv"), a.num("block"))
+	for i := range cfgs {
+		cfgs[i].Chunk, cfgs[i].Budget, cfgs[i].Overcommit = a.num("chunk"), a.num("budget"), a.num("overcommit")
+		cfgs[i].Timeout, cfgs[i].NoPrefix = a.ns("timeout"), a.has("noprefix")
+	}
+	s.f, err = fabric.New(cfgs, func(event.Peer, *event.PeerReq, sched.View) event.Verdict { return s.verdict })
+	s.now, s.foreign, s.rows = 0, false, a.has("rows")
+	if a.has("collide") {
+		for i := range cfgs {
+			s.f.Core(event.Peer(i)).Collide()
 		}
 	}
-	return p
-}
-
-func (a args) ns(key string) int64 { return ns(a.str(key)) }
-
-func ns(s string) int64 {
-	if s == "" {
-		return 0
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		panic(err)
-	}
-	return int64(d)
+	return err
 }
 
 func (s *script) do(cmd string, a args) error {
@@ -264,6 +191,12 @@ func (s *script) step(p event.Peer, ev event.Event) {
 func (s *script) print(p event.Peer, cmds []event.Command) {
 	for _, c := range cmds {
 		fmt.Fprintf(&s.out, "%d: %v\n", p, c)
+		if c.Kind != event.RunBatch || !s.rows {
+			continue
+		}
+		for _, r := range c.Batch.Rows {
+			fmt.Fprintf(&s.out, "     r%d from=%d cached=%d recomputed=%d blocks=%v\n", r.Req, r.Start, r.Cached, r.Recomputed, r.Blocks)
+		}
 	}
 }
 
@@ -337,8 +270,12 @@ func (s *script) show() {
 	for i := range s.f.Len() {
 		c := s.f.Core(event.Peer(i))
 		l := c.Load()
-		fmt.Fprintf(&s.out, "%d: waiting=%d ready=%d running=%d pending=%d active=%d B=%d kv=%d/%d\n",
+		fmt.Fprintf(&s.out, "%d: waiting=%d ready=%d running=%d pending=%d active=%d B=%d kv=%d/%d",
 			i, l.Waiting, l.Ready, l.Running, l.Pending, l.Active, l.B, l.KVUsed, l.KVTotal)
+		if _, cached, _ := c.KV(); s.rows {
+			fmt.Fprintf(&s.out, " cached=%d", cached)
+		}
+		s.out.WriteString("\n")
 		for _, id := range c.Requests() {
 			v, _ := c.View(id)
 			fmt.Fprintf(&s.out, "   r%d %v held=%d fed=%d hop=%d tokens=%v", id, v.Phase, len(v.Tokens), v.Fed, v.Hop, v.Tokens)

@@ -357,6 +357,9 @@ func (d *driver) finishStep(p event.Peer) {
 	b := d.fab.Core(p).Running()
 	st := &event.StepResult{Batch: b.ID, ExecNs: 2_500_000, RouteNs: int64(len(b.Rows)) * 2000}
 	for _, row := range b.Rows {
+		if !row.Sample {
+			continue
+		}
 		pos := row.Start + len(row.Tokens)
 		st.Rows = append(st.Rows, d.answer(p, row.Req, pos))
 	}

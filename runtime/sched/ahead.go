@@ -6,10 +6,24 @@ import (
 	"tokenrouter/runtime/event"
 )
 
-// batchNews is what another subserver told of its running batch.
+// batchNews is what another subserver told of its running batch, and what it was
+// sent that no batch it has told of can hold.
 type batchNews struct {
 	rows  int // rows that may be handed over, 0 when idle
 	until int64
+
+	sent   int // requests handed to it at sentAt
+	sentAt int64
+}
+
+// expect is what subserver p runs or is about to run: what it told, else what it
+// was sent, as soon as that is there.
+func (a ahead) expect(s *situation, p event.Peer) (rows int, until int64) {
+	n := &s.peers[p]
+	if n.rows > 0 || n.sent == 0 {
+		return n.rows, n.until
+	}
+	return n.sent, n.sentAt + a.f.Latency + a.f.Step[p].Of(n.sent)
 }
 
 // ahead is the look-ahead policy: an idle subserver with q ready requests holds
@@ -25,7 +39,9 @@ type batchNews struct {
 // where nobody runs or sends it never holds.
 //
 // A peer counts as busy until its news of the end arrives. That comes behind the
-// requests on the same link, so what is in flight is waited for too.
+// requests on the same link, so what is in flight from it is waited for too. One
+// that is idle as far as it told, and was sent requests at the last hand-off, is
+// expected to run those.
 type ahead struct {
 	f     *event.Forecast
 	slack int64 // ns a peer may be overdue
@@ -64,7 +80,8 @@ func (a ahead) threshold(s *situation) decision {
 			return start
 		}
 		last = p
-		arrive := int64(s.peers[p].rows) * int64(a.f.Share[p][s.self])
+		rows, _ := a.expect(s, p)
+		arrive := int64(rows) * int64(a.f.Share[p][s.self])
 		if arrive <= 0 {
 			continue
 		}
@@ -89,7 +106,7 @@ const million = 1_000_000
 func (a ahead) next(s *situation, last event.Peer) (p event.Peer, d int64, ok bool) {
 	for i := range s.peers {
 		q := event.Peer(i)
-		if q == s.self || s.peers[i].rows == 0 || s.now >= a.given(s, q) {
+		if rows, _ := a.expect(s, q); q == s.self || rows == 0 || s.now >= a.given(s, q) {
 			continue
 		}
 		if last != event.None && !a.earlier(s, last, q) {
@@ -100,19 +117,22 @@ func (a ahead) next(s *situation, last event.Peer) (p event.Peer, d int64, ok bo
 		}
 	}
 	if ok {
-		d = micros(max(0, s.peers[p].until+a.f.Latency-s.now))
+		_, until := a.expect(s, p)
+		d = micros(max(0, until+a.f.Latency-s.now))
 	}
 	return p, d, ok
 }
 
 func (a ahead) earlier(s *situation, p, q event.Peer) bool {
-	x, y := s.peers[p].until, s.peers[q].until
+	_, x := a.expect(s, p)
+	_, y := a.expect(s, q)
 	return x < y || x == y && p < q
 }
 
 // given is until when peer p is waited for.
 func (a ahead) given(s *situation, p event.Peer) int64 {
-	return s.peers[p].until + a.f.Latency + a.slack
+	_, until := a.expect(s, p)
+	return until + a.f.Latency + a.slack
 }
 
 // micros is a time in microseconds, of at most a thousand seconds: so that
@@ -158,5 +178,19 @@ func (c *Core) busy(from event.Peer, rows int, until int64) {
 		c.note(event.NoteUnknown, 0, 0, fmt.Sprintf("news of %d rows from subserver %d dropped", rows, from))
 		return
 	}
-	c.peers[from] = batchNews{rows: rows, until: until}
+	n := &c.peers[from]
+	n.rows, n.until = rows, until
+	a, ok := c.looks()
+	if ok && rows > 0 && until-a.f.Step[from].Of(rows) >= n.sentAt+a.f.Latency {
+		n.sent = 0 // that batch can hold them
+	}
+}
+
+// handedTo counts what goes to a peer at one moment.
+func (c *Core) handedTo(p event.Peer) {
+	n := &c.peers[p]
+	if n.sentAt != c.now {
+		n.sent, n.sentAt = 0, c.now
+	}
+	n.sent++
 }

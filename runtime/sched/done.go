@@ -156,6 +156,9 @@ func (c *Core) handOff(r *request, dest event.Peer, what event.PeerReq) {
 	m.Limits, m.Sampling = r.limits, r.sampling
 	m.State, m.Router = r.state, r.router
 	c.leaves(r)
+	if m.Status == event.New || m.Status == event.Alive {
+		c.handedTo(dest)
+	}
 	c.send(r, dest, m)
 }
 

@@ -113,3 +113,26 @@ func TestKillsWithoutTimeout(t *testing.T) {
 		t.Error("the front was restarted")
 	}
 }
+
+// With a time-out no kill leaves anything stuck: every request ends, those whose
+// pen was lost with an error, in bounded time, and everything is free at last.
+func TestKillsWithTimeout(t *testing.T) {
+	kills, failed := 0, 0
+	for seed := range uint64(20) {
+		s, n := killed(t, seed, second/2)
+		r := s.Run()
+		kills, failed = kills+*n, failed+r.Failed
+		if r.Stuck > 0 || r.Finished != r.Sent || r.Sent != 40 || r.Failed > 6**n {
+			t.Errorf("seed %d: %d kills, %d sent, %d finished, %d failed, %d stuck", seed, *n, r.Sent, r.Finished, r.Failed, r.Stuck)
+		}
+		if err := s.Fabric().Check(); err != nil || !s.Fabric().Idle() {
+			t.Errorf("seed %d: idle %v, %v", seed, s.Fabric().Idle(), err)
+		}
+		if r.LastEnd > 120*second {
+			t.Errorf("seed %d: the last request ended after %d ns", seed, r.LastEnd)
+		}
+	}
+	if kills < 40 || failed < 20 {
+		t.Errorf("%d kills, %d requests failed; the test has lost its sense", kills, failed)
+	}
+}

@@ -10,8 +10,10 @@ type core struct {
 	load     tape.Load
 	running  bool
 	batch    uint64
-	rows     int   // of the running batch
-	started  int64 // when the running batch started
+	rows     int      // of the running batch
+	in       []*entry // requests of the running batch
+	started  int64    // when the running batch started
+	idle     int64    // since when none runs
 	lastRule event.Rule
 	until    int64 // busy and waiting time is counted up to here
 }
@@ -57,6 +59,9 @@ type Board struct {
 	began   bool // work has been seen
 	epoch   int
 	answers answers
+	plan    *tape.Plan
+	policy  string // thresholds in force, as event.Policy.Form writes them
+	guard   int64  // W in ns, 0 while it is not known
 }
 
 // NewBoard returns the fold of a tape of the given number of subservers.
@@ -70,6 +75,7 @@ func NewBoard(peers int) *Board {
 		series:  newSeries(peers),
 		changes: newChanges(),
 		view:    slot{peers: make([]peerCount, peers)},
+		policy:  eager,
 	}
 }
 
@@ -167,13 +173,14 @@ func (b *Board) event(p event.Peer, ev *event.Event, t, at int64) {
 		if ev.Peer == nil || (ev.Peer.Status != event.New && ev.Peer.Status != event.Alive) {
 			return
 		}
-		if e := b.ledger.active[ev.Peer.ID]; e != nil {
+		if e := b.ledger.active[ev.Peer.ID]; e != nil && e.arrive(p, ev.Peer.Hop, t) {
 			e.resumed, e.extended = p, 0
 			b.advance(t)
 			b.count(p, &peerCount{visits: 1})
 		}
 	case event.SetPolicy:
 		if p == event.Front && ev.Policy != nil {
+			b.policy, b.guard = ev.Policy.Form(), max(ev.Policy.W, 0)
 			if c, ok := b.changes.policy(ev.Policy); ok {
 				b.changed(c, t, at)
 			}
@@ -188,7 +195,10 @@ func (b *Board) stepDone(p event.Peer, s *event.StepResult, t int64) {
 	if !c.running || c.batch != s.Batch {
 		return
 	}
-	c.running = false
+	c.running, c.idle = false, t
+	for _, e := range c.in {
+		e.stepped(p, t)
+	}
 	var n peerCount
 	n.batches, n.batchRows = 1, int64(c.rows)
 	switch c.lastRule {
@@ -196,6 +206,8 @@ func (b *Board) stepDone(p event.Peer, s *event.StepResult, t int64) {
 		n.byB = 1
 	case event.RuleGuard:
 		n.byGuard = 1
+	case event.RuleAhead:
+		n.byAhead = 1
 	}
 	n.stepNs, n.execNs = max(t-c.started, 0), max(s.ExecNs, 0)
 	n.rows = int64(len(s.Rows))
@@ -210,14 +222,25 @@ func (b *Board) stepDone(p event.Peer, s *event.StepResult, t int64) {
 
 func (b *Board) command(p event.Peer, cmd *event.Command, t int64) {
 	switch cmd.Kind {
+	case event.Admit:
+		if e := b.ledger.active[cmd.Req]; e != nil {
+			e.move(standsReady, p, t)
+		}
 	case event.RunBatch:
 		if cmd.Batch != nil {
 			b.runBatch(p, cmd.Batch, t)
 		}
 	case event.SendPeer:
-		if cmd.Peer != nil {
-			b.ledger.left(cmd.Peer.ID)
+		if cmd.Peer == nil || cmd.Peer.Status == event.Resend {
+			return
 		}
+		if e := b.ledger.active[cmd.Peer.ID]; e != nil {
+			e.dropped = event.None
+			e.move(travels, cmd.To, t)
+		}
+	case event.Preempt:
+		b.advance(t)
+		b.count(p, &peerCount{preempted: 1})
 	case event.Emit:
 		b.emit(p, cmd, t)
 	case event.Reject:
@@ -233,11 +256,22 @@ func (b *Board) runBatch(p event.Peer, batch *event.Batch, t int64) {
 	b.book(p, t)
 	c := &b.cores[p]
 	c.running, c.batch, c.rows, c.started, c.lastRule = true, batch.ID, len(batch.Rows), t, batch.Rule
+	c.in = c.in[:0]
 	var n peerCount
 	for i := range batch.Rows {
 		row := &batch.Rows[i]
+		n.recomputed += int64(max(row.Recomputed, 0))
+		if row.Prefill && row.Start <= row.Cached { // not a later part of it
+			n.prompt += int64(max(row.PromptLen, 0))
+			n.cached += int64(max(min(row.Cached, row.PromptLen), 0))
+		}
 		e := b.ledger.active[row.Req]
-		if e == nil || e.resumed != p {
+		if e == nil {
+			continue
+		}
+		e.move(runs, p, t)
+		c.in = append(c.in, e)
+		if e.resumed != p {
 			continue
 		}
 		if row.Prefill {
@@ -251,7 +285,7 @@ func (b *Board) runBatch(p event.Peer, batch *event.Batch, t int64) {
 			e.resumed = event.None
 		}
 	}
-	if n.resumes > 0 {
+	if n != (peerCount{}) {
 		b.count(p, &n)
 	}
 }
@@ -318,6 +352,8 @@ func (b *Board) host(h tape.Host, t, at int64) {
 				b.answers.right++
 			}
 		}
+	case *tape.Plan:
+		b.plan = h
 	case *tape.Router:
 		if c, ok := b.changes.router(h); ok {
 			b.changed(c, t, at)

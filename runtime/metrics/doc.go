@@ -22,9 +22,12 @@
 //   - rows/s: candidates drawn; each was committed, dropped, or came too late for
 //     a request that had ended.
 //   - busy: a batch is running; waits for B: idle with 0 < ready < B; idle: the rest.
+//   - prefix hits: prompt positions that a prefill found in the prefix cache / prompt
+//     positions of prefills. Recomputed: positions fed again after their KV was taken.
+//   - a wait: idle for longer than the guard W although a request is ready.
 //
 // Read board.go for what is kept, snapshot.go for what is shown, compare.go for
 // before and after, run.go for a whole run, and stats.go for the intervals.
-// estimator.go says what a plan is made of; routing.go and interval.go how that is
-// estimated.
+// waits.go says who waits for whom; estimator.go what a plan is made of;
+// routing.go and interval.go how that is estimated.
 package metrics

@@ -19,6 +19,7 @@ type entry struct {
 	resumed  event.Peer // subserver that has the request back and has not drawn yet
 	extended int        // tokens fed there since
 	dropped  event.Peer // subserver whose DROP has not been seen to leave yet
+	place               // where the request stands
 }
 
 // done is what is left of a request that ended.

@@ -289,7 +289,7 @@ func TestAnyRecord(t *testing.T) {
 			if rapid.Bool().Draw(t, "whole") {
 				rec.Event = &event.Event{
 					Kind: event.Kind(rapid.IntRange(0, 12).Draw(t, "event")), Req: req, Peer: msg,
-					Step: &event.StepResult{Batch: 1, Rows: rows}, Policy: &event.Policy{Kind: event.Fixed, B: []int{1, 2}},
+					Step: &event.StepResult{Batch: 1, Rows: rows}, Policy: &event.Policy{Kind: event.Fixed, B: []int{1, 2}, W: ms},
 				}
 				rec.Command = &event.Command{
 					Kind: event.CmdKind(rapid.IntRange(0, 12).Draw(t, "command")), Req: req, Peer: msg,
@@ -300,7 +300,7 @@ func TestAnyRecord(t *testing.T) {
 				rec.Host = rapid.SampledFrom([]tape.Host{
 					nil, &tape.Knob{Old: math.NaN(), New: math.Inf(1)}, &tape.Setting{Setting: "paused", New: "true"},
 					&tape.Setting{Setting: "paused"}, &tape.Setting{Setting: "clock", New: "x"},
-					&tape.Router{Phase: tape.RouterLive, Hash: "a"}, &tape.Result{Req: req, Checked: true}, &tape.Closed{},
+					&tape.Router{Phase: tape.RouterLive, Hash: "a"}, &tape.Result{Req: req, Checked: true}, &tape.Closed{}, &tape.Plan{},
 				}).Draw(t, "host")
 			}
 			b.Add(&rec)

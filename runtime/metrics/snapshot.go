@@ -32,6 +32,11 @@ type Snapshot struct {
 	TTFT, ITL        Quantiles
 	Active           int
 	Peers            []PeerSnapshot // CommittedPerS adds up to TokensPerS
+
+	Policy string        // thresholds in force, as event.Policy.Form writes them
+	W      time.Duration // the guard, 0 while it is not known
+	Plan   *tape.Plan    // the latest; nil before the first. It is never changed
+	Waits  []Wait        // subservers that have been idle with something ready for longer than W
 }
 
 // PeerSnapshot is one subserver's part.
@@ -50,8 +55,16 @@ type PeerSnapshot struct {
 	Busy          float64 // fractions of the window that add up to 1
 	WaitB         float64
 	Idle          float64
-	ByB, ByGuard  float64    // shares of finished batches that B and the guard started
 	LastRule      event.Rule // why the last batch started
+
+	// Shares of finished batches by the rule that started them; together 1, or
+	// all 0 where none has finished.
+	ByEager, ByB, ByGuard, ByAhead float64
+
+	PrefixHits float64 // part of Prompt that the prefix cache had
+	Prompt     int     // prompt positions of the requests that came without KV
+	Recomputed int     // positions fed again after their KV was taken
+	Preempted  int     // requests whose KV was taken, each time
 }
 
 // Snapshot gives the figures at now, session time in ns. Nothing is changed by
@@ -66,6 +79,9 @@ func (b *Board) Snapshot(now int64) Snapshot {
 		Checked: b.answers.checked,
 		Active:  b.cores[event.Front].load.Active,
 		Peers:   make([]PeerSnapshot, len(b.cores)),
+		Policy:  b.policy,
+		W:       time.Duration(b.guard),
+		Plan:    b.plan,
 	}
 	s.RightLo, s.RightHi = Wilson(s.Right, s.Checked)
 	if !b.began {
@@ -92,6 +108,7 @@ func (b *Board) Snapshot(now int64) Snapshot {
 	s.LargeShare = share(large, tokens)
 	s.SwitchesPerToken = share(v.switches, tokens)
 	s.TTFT, s.ITL = quantiles(&v.ttft), quantiles(&v.itl)
+	s.Waits = b.waits(t)
 	return s
 }
 
@@ -106,13 +123,18 @@ func peerSnapshot(c *core, n *peerCount, busy, wait int64, window time.Duration)
 		Hops:          int(n.resumes),
 		LastRule:      c.lastRule,
 		Idle:          1,
+		PrefixHits:    share(n.cached, n.prompt),
+		Prompt:        int(n.prompt),
+		Recomputed:    int(n.recomputed),
+		Preempted:     int(n.preempted),
 	}
 	if n.batches > 0 {
 		k := float64(n.batches)
 		p.MeanBatch = float64(n.batchRows) / k
 		p.StepMs = float64(n.stepNs) / k / 1e6
 		p.ExecMs = float64(n.execNs) / k / 1e6
-		p.ByB, p.ByGuard = float64(n.byB)/k, float64(n.byGuard)/k
+		p.ByB, p.ByGuard, p.ByAhead = float64(n.byB)/k, float64(n.byGuard)/k, float64(n.byAhead)/k
+		p.ByEager = float64(n.batches-n.byB-n.byGuard-n.byAhead) / k
 	}
 	if n.resumes > 0 {
 		p.ExtendPerHop = float64(n.extended) / float64(n.resumes)

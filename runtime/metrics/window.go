@@ -21,8 +21,9 @@ type peerCount struct {
 	rows      int64 // candidates drawn
 	dropped   int64
 	batches   int64
-	byB       int64 // batches that ready >= B started, and that the guard did
+	byB       int64 // batches that ready >= B started, that the guard did, and that look-ahead did
 	byGuard   int64
+	byAhead   int64
 	batchRows int64 // rows of those batches, prefill chunks included
 	stepNs    int64
 	execNs    int64
@@ -31,6 +32,11 @@ type peerCount struct {
 	extended  int64 // tokens fed on those resumes
 	busyNs    int64
 	waitNs    int64 // idle with 0 < ready < B
+
+	prompt     int64 // prompt positions of the requests that came here without KV
+	cached     int64 // of them, those that the prefix cache had
+	recomputed int64 // positions fed again after their KV was taken
+	preempted  int64 // requests whose KV was taken
 }
 
 func (c *peerCount) add(o *peerCount, sign int64) {
@@ -40,6 +46,7 @@ func (c *peerCount) add(o *peerCount, sign int64) {
 	c.batches += sign * o.batches
 	c.byB += sign * o.byB
 	c.byGuard += sign * o.byGuard
+	c.byAhead += sign * o.byAhead
 	c.batchRows += sign * o.batchRows
 	c.stepNs += sign * o.stepNs
 	c.execNs += sign * o.execNs
@@ -48,6 +55,10 @@ func (c *peerCount) add(o *peerCount, sign int64) {
 	c.extended += sign * o.extended
 	c.busyNs += sign * o.busyNs
 	c.waitNs += sign * o.waitNs
+	c.prompt += sign * o.prompt
+	c.cached += sign * o.cached
+	c.recomputed += sign * o.recomputed
+	c.preempted += sign * o.preempted
 }
 
 // slot is what happened in one slot, or in all of them.

@@ -51,6 +51,8 @@ func (m *model) key(k string) tea.Cmd {
 		b.Switch(1)
 	case keys.PrevSwitch:
 		b.Switch(-1)
+	case keys.Plan:
+		m.togglePlan()
 	case keys.Export:
 		m.under, m.at = m.at, keys.Menu
 	case keys.AsJSONL, keys.AsPerfetto:
@@ -98,12 +100,34 @@ func (m *model) change(act keys.Action) {
 		if act == keys.LowerB {
 			d = -1
 		}
-		err = rt.SetB(b.UI.B, threshold(s, b.UI.B)+d)
+		err = rt.SetB(b.UI.B, m.threshold(b.UI.B)+d)
+	case keys.Policy:
+		err = rt.SetPolicy(m.nextPolicy())
 	}
 	if err != nil {
 		b.Say(err.Error(), true)
 	}
 	m.status()
+	if now := b.Status(); err == nil && (act == keys.Policy || (act == keys.LowerB || act == keys.RaiseB) && now.Policy != s.Policy) {
+		m.sayPolicy(act, s.Policy, now)
+	}
+}
+
+// sayPolicy tells which policy is in force now, and that moving B by hand has
+// ended the one before.
+func (m *model) sayPolicy(act keys.Action, was string, now board.Status) {
+	text := "policy " + now.Policy
+	switch {
+	case now.Policy == event.Fixed.String():
+		text += ", B " + strings.TrimPrefix(form(now.B), event.Fixed.String()+":")
+	case m.a.board.Planned():
+	case now.Policy == event.Table.String(), now.Policy == event.LookAhead.String():
+		text += ": acts eagerly until there is a plan"
+	}
+	if act != keys.Policy {
+		text += " in place of " + was + "; P goes through the policies"
+	}
+	m.say("%s", text)
 }
 
 // knobMoves says how many steps a key moves a knob.
@@ -144,8 +168,12 @@ func (m *model) off(act keys.Action) string {
 			return "at its end"
 		}
 	case keys.LowerB:
-		if threshold(s, b.UI.B) <= 1 {
+		if m.threshold(b.UI.B) <= 1 {
 			return "1 is the least"
+		}
+	case keys.Policy:
+		if len(m.info.Models) < 2 {
+			return "one subserver waits for nobody"
 		}
 	case keys.PickB:
 		if len(m.info.Models) < 2 {
@@ -192,9 +220,17 @@ func (m *model) toggleHelp() {
 		return
 	}
 	m.under, m.at, m.helpTop = m.at, keys.Helping, 0
-	if m.under == keys.Menu {
+	if m.under == keys.Menu || m.under == keys.Planning {
 		m.under = m.board()
 	}
+}
+
+func (m *model) togglePlan() {
+	if m.at == keys.Planning {
+		m.at = m.board()
+		return
+	}
+	m.at, m.planTop = keys.Planning, 0
 }
 
 // board is the context below menus.
@@ -220,8 +256,12 @@ func (m *model) move(act keys.Action) {
 	if act == keys.Up {
 		d = -1
 	}
-	if m.at == keys.Helping {
+	switch m.at {
+	case keys.Helping:
 		m.helpTop = min(max(m.helpTop+d, 0), m.helpEnd)
+		return
+	case keys.Planning:
+		m.planTop = min(max(m.planTop+d, 0), m.planEnd)
 		return
 	}
 	m.a.board.Move(d)
@@ -299,12 +339,35 @@ func nextRouter(s board.Status, d int) string {
 	return s.Routers[(at+d+n)%n]
 }
 
-// threshold is B of a subserver as set, 1 where the policy is eager.
-func threshold(s board.Status, p event.Peer) int {
-	if p < 0 || int(p) >= len(s.B) {
+// threshold is B of a subserver, from which the keys move it.
+func (m *model) threshold(p event.Peer) int {
+	b := m.a.board.Thresholds()
+	if p < 0 || int(p) >= len(b) {
 		return 1
 	}
-	return max(s.B[p], 1)
+	return b[p]
+}
+
+// form is the fixed policy of some thresholds.
+func form(b []int) string {
+	p := event.Policy{Kind: event.Fixed, B: b}
+	return p.Form()
+}
+
+// nextPolicy is the form of the policy behind the one in force, in a circle.
+func (m *model) nextPolicy() string {
+	all := []event.PolicyKind{event.Eager, event.Fixed, event.Table, event.LookAhead}
+	now := m.a.board.Status().Policy
+	at := slices.IndexFunc(all, func(k event.PolicyKind) bool { return k.String() == now })
+	next := all[(at+1)%len(all)]
+	if next != event.Fixed {
+		return next.String()
+	}
+	b := m.a.board.Fixed()
+	if slices.Max(b) <= 1 { // that would be eager again
+		return event.Table.String()
+	}
+	return form(b)
 }
 
 // moveKnob gives the value n steps on: steps follow the size of the value, so

@@ -65,7 +65,7 @@ func BenchmarkFrame(b *testing.B) {
 		cfg    synth.Config
 		paused bool
 		keys   string
-	}{{"5000tok", busy(), false, ""}, {"help", busy(), false, "?"}, {"inspect", busy(), false, "\r"}, {"paper", synth.Paper(), false, ""}, {"paused", synth.Paper(), true, ""}} {
+	}{{"5000tok", busy(), false, ""}, {"help", busy(), false, "?"}, {"inspect", busy(), false, "\r"}, {"plan", busy(), false, "p"}, {"paper", synth.Paper(), false, ""}, {"paused", synth.Paper(), true, ""}} {
 		b.Run(load.name, func(b *testing.B) {
 			fake := newFake(b.TempDir(), load.cfg)
 			fake.status.Paused = load.paused

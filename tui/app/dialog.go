@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"time"
 
 	"charm.land/lipgloss/v2"
@@ -24,10 +25,39 @@ func (m *model) dialog() string {
 	switch m.at {
 	case keys.Helping:
 		return m.help()
+	case keys.Planning:
+		return m.plan()
 	case keys.Menu:
 		return m.menu()
 	}
 	return ""
+}
+
+// planWidth is how wide the plan is at most.
+const planWidth = 76
+
+// plan shows what the plan says and how it turns out.
+func (m *model) plan() string {
+	width := min(m.w-m.theme.Dialog.GetHorizontalFrameSize(), planWidth)
+	return m.scrolled(width, m.a.board.PlanRows(width), &m.planTop, &m.planEnd, func(foot *frame.Line) {
+		foot.Put("", "  ").Put(m.theme.Key, "P").Put(m.theme.Dim, " next policy")
+	})
+}
+
+// scrolled is a box with as many rows as there is room for, from top on, above a
+// foot. It brings top back into what there is.
+func (m *model) scrolled(width int, all []frame.Row, top, end *int, more func(foot *frame.Line)) string {
+	body := m.h - 1 - m.theme.Dialog.GetVerticalFrameSize() - 2 // an empty line and the foot
+	foot := frame.NewLine(width, m.theme.G.ASCII)
+	foot.Put(m.theme.Key, "esc").Put(m.theme.Dim, " back")
+	if len(all) > body {
+		foot.Put("", "  ").Put(m.theme.Key, "up/down").Put(m.theme.Dim, " scroll")
+	}
+	more(foot)
+	*end = max(len(all)-body, 0)
+	*top = min(*top, *end)
+	shown := all[*top:min(*top+body, len(all))]
+	return m.box(width, slices.Concat(shown, []frame.Row{{}, foot.End()}))
 }
 
 // laid is a screen with a box over it. Laying costs more than drawing the board,

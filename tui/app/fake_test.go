@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,20 +31,33 @@ type fakeRuntime struct {
 
 	mu      sync.Mutex
 	cluster *synth.Cluster
+	plan    *tape.Plan
 	status  Status
 	paused  int64 // ns spent in pauses
 	since   time.Time
 	closed  int
 	stuck   bool // Close does not return before its context ends
 	explode bool // Explain and Export panic
+	refuse  error
 	stop    chan struct{}
 }
 
+var paperPlan = sync.OnceValue(func() *tape.Plan { return synth.Plan(synth.Paper()) })
+
+// planOf is the plan of the paper's pair, or what it says said of a cluster of cfg:
+// the screens do not ask whether it is right.
+func planOf(cfg synth.Config) *tape.Plan {
+	plan := *paperPlan()
+	plan.N = cfg.N
+	return &plan
+}
+
 func newFake(dir string, cfg synth.Config) *fakeRuntime {
-	f := &fakeRuntime{dir: dir, tape: tape.New(), start: time.Now(), cluster: synth.New(cfg), stop: make(chan struct{})}
+	cfg.Plan = planOf(cfg)
+	f := &fakeRuntime{dir: dir, tape: tape.New(), start: time.Now(), cluster: synth.New(cfg), plan: cfg.Plan, stop: make(chan struct{})}
 	f.status = Status{
 		Router: "r2r.lua", Hash: synth.Hash, Clock: "paced", Profile: "a100-r2r", Speed: 1, Concurrency: cfg.N,
-		Policy: "fixed", B: append([]int(nil), cfg.B...), Recording: true,
+		Policy: "table", Recording: true,
 		Knobs:   []KnobState{{Name: "threshold", Help: "nats of entropy", Value: 0.5, Default: 0.5, Max: 4}},
 		Routers: []string{"r2r.lua", "rstitch.lua", "me.lua"},
 	}
@@ -138,10 +152,44 @@ func (f *fakeRuntime) SetKnob(name string, v float64) error {
 }
 
 func (f *fakeRuntime) SetB(p event.Peer, b int) error {
-	f.set("batch", func(s *Status) { s.B[p] = b })
+	f.mu.Lock()
+	next := slices.Repeat([]int{1}, len(f.Info().Models))
+	switch f.status.Policy {
+	case "fixed":
+		copy(next, f.status.B)
+	case "table":
+		copy(next, f.plan.B)
+	}
+	f.mu.Unlock()
+	next[p] = b
+	return f.setPolicy(event.Policy{Kind: event.Fixed, B: next})
+}
+
+func (f *fakeRuntime) SetPolicy(form string) error {
+	if f.refuse != nil {
+		return f.refuse
+	}
+	for _, p := range []event.Policy{{}, {Kind: event.Table, Table: f.plan.Table}, {Kind: event.LookAhead, B: f.plan.B}, {Kind: event.Fixed, B: f.plan.B}, {Kind: event.Fixed, B: []int{1, 4}}} {
+		if p.Form() == form {
+			return f.setPolicy(p)
+		}
+	}
+	return fmt.Errorf("no policy %q", form)
+}
+
+func (f *fakeRuntime) setPolicy(p event.Policy) error {
+	f.set("batch", func(s *Status) {
+		s.Policy, s.B = p.Kind.String(), nil
+		if p.Kind == event.Fixed {
+			s.B = p.B
+		}
+	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.cluster.SetB(f.status.B...)
+	f.cluster.SetPolicy(p)
+	plan := *f.plan
+	plan.Policy = p.Form()
+	f.cluster.Host(&plan)
 	return nil
 }
 

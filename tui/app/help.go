@@ -18,7 +18,7 @@ const helpWidth = 76
 // and the words mean.
 func (m *model) help() string {
 	st := m.theme.Dialog
-	inner, lines := m.w-st.GetHorizontalFrameSize(), m.h-1-st.GetVerticalFrameSize()
+	inner := m.w - st.GetHorizontalFrameSize()
 	width := min(inner, helpWidth)
 	all := m.helpKeys(width, "board", keys.Board)
 	rest := slices.Concat(m.helpKeys(width, "inspect", keys.Inspector), []frame.Row{{}}, m.helpMarks(width))
@@ -28,19 +28,11 @@ func (m *model) help() string {
 	} else {
 		all = slices.Concat(all, []frame.Row{{}}, rest, []frame.Row{{}}, m.helpWords(width))
 	}
-	body := lines - 2 // an empty line and the foot
-	foot := frame.NewLine(width, m.theme.G.ASCII)
-	foot.Put(m.theme.Key, "esc").Put(m.theme.Dim, " back")
-	if len(all) > body {
-		foot.Put("", "  ").Put(m.theme.Key, "up/down").Put(m.theme.Dim, " scroll")
-	}
-	if name := m.info.Program; foot.Room() > frame.Width(name) {
-		foot.To(width-frame.Width(name)).Put(m.theme.Dim, name)
-	}
-	m.helpEnd = max(len(all)-body, 0)
-	m.helpTop = min(m.helpTop, m.helpEnd)
-	shown := all[m.helpTop:min(m.helpTop+body, len(all))]
-	return m.box(width, slices.Concat(shown, []frame.Row{{}, foot.End()}))
+	return m.scrolled(width, all, &m.helpTop, &m.helpEnd, func(foot *frame.Line) {
+		if name := m.info.Program; foot.Room() > frame.Width(name) {
+			foot.To(width-frame.Width(name)).Put(m.theme.Dim, name)
+		}
+	})
 }
 
 // helpKeys lists the keys of a context. What they do now is told of the one that
@@ -118,7 +110,12 @@ func (m *model) does(act keys.Action) string {
 			return fmt.Sprintf("move %s, now %s of %s to %s; H and L by ten steps", k.Name, number(k.Value), number(k.Min), number(k.Max))
 		}
 	case keys.RaiseB:
-		return fmt.Sprintf("lower or raise B of %s, now %d", m.role(b.UI.B), threshold(s, b.UI.B))
+		if s.Policy != event.Fixed.String() {
+			return fmt.Sprintf("set B of %s (fixed), now %d", m.role(b.UI.B), m.threshold(b.UI.B))
+		}
+		return fmt.Sprintf("lower or raise B of %s, now %d", m.role(b.UI.B), m.threshold(b.UI.B))
+	case keys.Policy:
+		return "policy: from " + s.Policy + " to " + strings.Replace(m.nextPolicy(), ":", ", B ", 1)
 	case keys.NextRouter:
 		if len(s.Routers) > 1 {
 			return "next router " + nextRouter(s, 1) + ", previous " + nextRouter(s, -1)
@@ -220,7 +217,15 @@ func (m *model) helpWords(width int) []frame.Row {
 		{"ready", "requests that could be in the next batch here"},
 		{"pending", "requests of the front that are away at a peer"},
 		{"B", "a batch starts when so many are ready; eager: as soon as one is"},
-		{"guard", "or when one has waited for twice the slowest step"},
+		{"B*", "the best B by the plan for the active requests: policy table"},
+		{"guard", "or when one has waited for W, twice the slowest step"},
+		{"look-ahead", "waits while the peers' batches end soon enough to save time"},
+		{"% by", "which rule started the batches: eager, B, guard, look-ahead"},
+		{"pred", "tok/s the plan predicts (how far the measured ones are off)"},
+		{"lock-step", "every model waits for all requests: what B* is compared with"},
+		{"hits", "prompt tokens that the prefix cache had"},
+		{"recomputed", "tokens fed again after a request lost its KV to another"},
+		{"! waits", "idle for longer than W although something is ready"},
 		{"rows", "tokens computed: committed, or dropped for another to write"},
 		{of, "of them, the part that route sent to this model"},
 		{"extend", "tokens fed to catch up when a request comes back"},

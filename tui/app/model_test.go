@@ -65,7 +65,7 @@ func TestResizes(t *testing.T) {
 	m, fake := still(t, synth.Paper())
 	rng := rand.New(rand.NewPCG(2, 2))
 	var all []string
-	for c := keys.Board; c <= keys.Helping; c++ {
+	for c := keys.Board; c <= keys.Planning; c++ {
 		for _, b := range keys.Table(c) {
 			if b.Action != keys.Quit && b.Action != keys.Edit {
 				all = append(all, b.Keys...)
@@ -94,7 +94,7 @@ func TestResizes(t *testing.T) {
 
 // Every key that is bound does something or says why not; no key is forgotten.
 func TestEveryKeyAnswers(t *testing.T) {
-	for c, open := range map[keys.Context]string{keys.Board: "", keys.Inspector: "enter", keys.Menu: "x", keys.Helping: "?"} {
+	for c, open := range map[keys.Context]string{keys.Board: "", keys.Inspector: "enter", keys.Menu: "x", keys.Helping: "?", keys.Planning: "p"} {
 		for _, b := range keys.Table(c) {
 			for _, k := range b.Keys {
 				m, _ := still(t, synth.Paper())

@@ -34,6 +34,9 @@ type Runtime interface {
 	SetRouter(name string) error
 	SetKnob(name string, v float64) error
 	SetB(p event.Peer, b int) error
+	// SetPolicy sets the threshold policy by its form, as event.Policy.Form
+	// writes it: eager, fixed:1,3, table or look-ahead.
+	SetPolicy(form string) error
 
 	// Edit returns the path of the live router's file for an editor. An
 	// embedded router is copied into the routers folder first.

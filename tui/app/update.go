@@ -25,6 +25,8 @@ type model struct {
 
 	helpTop int // first line of the help that is shown
 	helpEnd int // where it ends
+	planTop int // the same of the plan
+	planEnd int
 	laid    laid
 }
 

@@ -2,10 +2,10 @@ package board
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
+	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/tui/frame"
 )
@@ -116,27 +116,28 @@ func (m *Model) knobRow(w, name int, k *KnobState, picked, focus, help bool) fra
 	return l.End()
 }
 
-// bRow shows the thresholds and which one the keys move.
+// bRow shows the policy, its thresholds and which one the keys move.
 func (m *Model) bRow(w int) frame.Row {
-	th, s := m.theme, &m.status
-	eager := len(s.B) == 0 || s.Policy == "eager"
-	b := s.B
-	if len(b) == 0 {
-		b = slices.Repeat([]int{1}, m.n)
-	}
-	b = b[:min(len(b), m.n)]
-	long, need := eager, 0
+	th := m.theme
+	policy := orElse(m.status.Policy, event.Eager.String())
+	b := m.Thresholds()
+	need := 0
 	for i := range b {
 		need += 3 + frame.Width(m.role(peer(i))) + len(strconv.Itoa(b[i]))
 	}
-	if long = eager && need+10 <= w; need+3 > w {
-		need = -1 // without names
+	named := true
+	head := "  " + policy + "  B"
+	for _, try := range []struct {
+		head  string
+		named bool
+	}{{head, true}, {"  " + policy, true}, {head, false}, {"  " + policy, false}, {"  B", false}} {
+		head, named = try.head, try.named
+		if size := frame.Width(head) + map[bool]int{true: need, false: 3 * len(b)}[named]; size <= w {
+			break
+		}
 	}
 	l := m.line.Start(w)
-	l.Put("", "  ").Put(th.Text, "B")
-	if long {
-		l.Put(th.Dim, "  eager")
-	}
+	l.Put(th.Text, head)
 	for i := range b {
 		p := peer(i)
 		l.Put("", " ")
@@ -145,8 +146,12 @@ func (m *Model) bRow(w int) frame.Row {
 		} else {
 			l.Put("", " ")
 		}
-		if need >= 0 {
+		if named {
 			l.Put(th.Role(p, m.n), m.role(p)+" ")
+		}
+		if policy == event.LookAhead.String() { // it has none
+			l.Put(th.Strong, "-")
+			continue
 		}
 		l.Put(th.Strong, strconv.Itoa(b[i]))
 	}
@@ -167,6 +172,14 @@ func (m *Model) eventRows(w, n int) []frame.Row {
 	pinned := m.faulty != nil && back == 0
 	if pinned { // a broken router stays in sight, in full, until it is good
 		out = append(out, m.eventLines(w, m.faulty, n)...)
+	}
+	if back == 0 { // so does who waits for whom, for as long as it lasts
+		for _, e := range m.waits() {
+			if len(out) > n {
+				break
+			}
+			out = append(out, m.eventLines(w, &e, min(2, n+1-len(out)))...)
+		}
 	}
 	for i := len(m.events) - 1 - back; i >= 0 && len(out) <= n; i-- {
 		e := &m.events[i]

@@ -2,7 +2,6 @@ package board
 
 import (
 	"fmt"
-	"strconv"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/tui/frame"
@@ -74,120 +73,6 @@ func params(n int64) string {
 	default:
 		return fmt.Sprintf("%.1f k parameters", float64(n)/1e3)
 	}
-}
-
-// queueLine: who is where, ready against B, and what the rule is doing.
-func (m *Model) queueLine(p event.Peer, w int) frame.Row {
-	th := m.theme
-	c := &m.cores[p].seen
-	load := &c.load
-	l := m.line.Start(w)
-	tight := w < 34
-	word := func(long, brief string) string {
-		if tight {
-			return brief
-		}
-		return long
-	}
-	field := func(name string, n int, st frame.Style) {
-		l.Put(th.Dim, name).Put(st, fmt.Sprintf("%3d", n))
-	}
-	field(word("ready", "rdy"), load.Ready, th.Strong)
-	field(word("  running", " run"), c.rows, th.Role(p, m.n))
-	if p == event.Front {
-		if tight {
-			l.Put(th.Pending, fmt.Sprintf(" >%2d", load.Pending))
-		} else {
-			field("  pending", load.Pending, th.Pending)
-			if w >= 44 && m.n == 2 {
-				l.Put(th.Pending, " > "+m.role(1))
-			}
-		}
-		if load.Waiting > 0 && w >= 50 {
-			field("  waiting", load.Waiting, th.Warn)
-		}
-	}
-	if p == event.Front && w < 62 {
-		return l.End()
-	}
-	b := max(load.B, 1)
-	l.Put(th.Dim, word("   B ", " B ")).Put(th.Strong, strconv.Itoa(b))
-	if w >= 44 && b <= 16 && l.Room() >= b+3 {
-		full := min(load.Ready, b)
-		l.Put("", " ").Put(th.Border, "[").Repeat(th.Role(p, m.n), th.G.Seat, full)
-		l.Repeat(th.Idle, th.G.None, b-full).Put(th.Border, "]")
-	}
-	m.putRule(l, c)
-	return l.End()
-}
-
-// putRule says that an idle subserver waits for more to be ready, or which rule
-// started the batch that runs. An eager start needs no words.
-func (m *Model) putRule(l *frame.Line, c *coreLook) {
-	long, brief, st := "", "", m.theme.Dim
-	switch {
-	case c.rows == 0 && c.load.Ready > 0 && c.load.Ready < c.load.B:
-		long, brief, st = "waits by B", "waits", m.theme.Pending
-	case c.rows > 0 && c.rule == event.RuleB && c.load.B > 1:
-		long, brief = "runs by B", "by B"
-	case c.rows > 0 && c.rule == event.RuleGuard:
-		long, brief = "runs by guard", "guard"
-	}
-	for _, text := range []string{"  " + long, " " + brief} {
-		if frame.Width(text) <= l.Room() {
-			l.Put(st, text)
-			return
-		}
-	}
-}
-
-// batchLine: how full the batch is, how long a step takes and which rule starts
-// them.
-func (m *Model) batchLine(p event.Peer, w int) frame.Row {
-	th := m.theme
-	s := &m.figs.snap.Peers[p]
-	rows := m.cores[p].seen.rows
-	l := m.line.Start(w)
-	l.Put(th.Dim, "batch ")
-	if w >= 40 {
-		seats := min(max(m.status.Concurrency, 4), 16)
-		if int(p) < len(m.info.Models) && m.info.Models[p].Seats > 0 {
-			seats = min(seats, m.info.Models[p].Seats)
-		}
-		if w < 52 {
-			seats = min(seats, 6)
-		}
-		full := min(rows, seats)
-		l.Repeat(th.Role(p, m.n), th.G.Seat, full).Repeat(th.Idle, th.G.None, seats-full)
-	}
-	l.Put(th.Strong, fmt.Sprintf("%3d", rows))
-	if w >= 30 {
-		l.Put(th.Dim, "  mean").Put(th.Strong, fmt.Sprintf("%*.1f", min(5, w-30), s.MeanBatch))
-	}
-	if w >= 24 {
-		l.Put(th.Dim, "  step")
-	}
-	late, st := m.late(p), th.Strong
-	if late > 0 {
-		st = th.Warn
-	}
-	step := fmt.Sprintf("%6.1f", s.StepMs)
-	if s.StepMs >= 1000 {
-		step = fmt.Sprintf(" %5.0f", s.StepMs)
-	}
-	l.Put(st, step).Put(th.Dim, " ms")
-	if late > 0 {
-		for _, text := range []string{fmt.Sprintf("  ! late, paced %.1f", late), fmt.Sprintf(" ! paced %.1f", late), fmt.Sprintf(" ! %.1f", late), " !"} {
-			if frame.Width(text) <= l.Room() {
-				l.Put(th.Warn, text)
-				break
-			}
-		}
-	}
-	if s.ByB+s.ByGuard > 0 && m.cores[p].seen.load.B > 1 && l.Room() >= 26 {
-		l.Put(th.Dim, "  by B").Put(th.Strong, percent(s.ByB)).Put(th.Dim, "  guard").Put(th.Strong, percent(s.ByGuard))
-	}
-	return l.End()
 }
 
 // late gives the step time in ms that the cost profile asks for where this
@@ -295,42 +180,19 @@ func (m *Model) timeLine(p event.Peer, w int, kv bool) frame.Row {
 	l.Put(th.Dim, gap+wait).Put(th.Pending, percent(s.WaitB))
 	if kv {
 		load := &m.cores[p].seen.load
-		if load.KVTotal > 0 && l.Room() >= 9 {
-			l.Put(th.Dim, gap+"KV").Put(th.Strong, percent(float64(load.KVUsed)/float64(load.KVTotal)))
+		if load.KVTotal > 0 {
+			name, st := gap+"KV", th.Strong
+			if s.Preempted > 0 {
+				name, st = gap+"! KV", th.Warn
+			}
+			putFirst(l, 0, []piece{{th.Dim, name}, {st, percent(float64(load.KVUsed) / float64(load.KVTotal))}})
+		}
+		if s.Prompt > 0 && l.Room() >= 11 {
+			l.Put(th.Dim, gap+"hits").Put(th.Strong, percent(s.PrefixHits))
 		}
 		return l.End()
 	}
 	l.Put(th.Dim, gap+"idle").Put(th.Strong, percent(s.Idle))
-	return l.End()
-}
-
-// kvLine: how full the KV is, and what a request that comes back has to be fed.
-func (m *Model) kvLine(p event.Peer, w int) frame.Row {
-	th := m.theme
-	load := &m.cores[p].seen.load
-	l := m.line.Start(w)
-	l.Put(th.Dim, "KV ")
-	share := 0.0
-	if load.KVTotal > 0 {
-		share = float64(load.KVUsed) / float64(load.KVTotal)
-	}
-	const figures, extend = 20, 22 // widths of what stands behind the bar
-	bar := w - 4 - figures
-	if bar >= extend+2 {
-		bar -= extend
-	}
-	if bar >= 2 {
-		style := th.Role(p, m.n)
-		if share > 0.95 {
-			style = th.Warn
-		}
-		frame.Bar(l, min(bar, 24), frame.Part{Style: th.Idle, Glyph: th.G.Rest}, frame.Part{Share: share, Style: style, Glyph: th.G.Busy})
-		l.Put("", " ")
-	}
-	l.Put(th.Strong, strconv.Itoa(load.KVUsed)).Put(th.Dim, fmt.Sprintf("/%d tokens", load.KVTotal))
-	if s := &m.figs.snap.Peers[p]; s.Hops > 0 && l.Room() >= extend {
-		l.Put(th.Dim, "   extend").Put(th.Strong, fmt.Sprintf("%5.1f", s.ExtendPerHop)).Put(th.Dim, " a hop")
-	}
 	return l.End()
 }
 

@@ -227,8 +227,11 @@ func (d *details) step(c *decision) {
 		return
 	}
 	why := b.rule.String()
-	if b.rule == event.RuleB {
+	switch b.rule {
+	case event.RuleB:
 		why = fmt.Sprintf("ready %d, B %d", b.ready, b.b)
+	case event.RuleGuard:
+		why = fmt.Sprintf("guard, B %d", b.b)
 	}
 	of := ""
 	if d.w >= 46 {

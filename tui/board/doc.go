@@ -8,5 +8,6 @@
 // brings. Drawing changes nothing that is seen.
 //
 // Read model.go for what is kept, fold.go for how records change it, draw.go for
-// how the parts share a window, and inspect.go for the closer look.
+// how the parts share a window, plan.go for what is predicted beside what is
+// measured and who waits for whom, and inspect.go for the closer look.
 package board

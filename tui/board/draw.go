@@ -22,7 +22,7 @@ const (
 type layout struct {
 	w, h    int
 	body    int // lines in a card
-	figures int // 1, or 3 for big digits
+	figures int // 1; 2 with the plan below it; 3 for big digits
 	chart   int // rows of the chart without its axis
 	share   bool
 	side    int // width of the comparison beside the chart, 0 = one line below it
@@ -42,10 +42,10 @@ func (m *Model) layout(w, h int) layout {
 		l.body, l.figures, l.chart, l.bottom = 5, 3, 5, 4
 		l.share, l.machine = true, true
 	case h >= 30:
-		l.body, l.chart, l.bottom = 5, 4, 4
+		l.body, l.figures, l.chart, l.bottom = 5, 2, 4, 4
 		l.machine = true
 	case h >= 24:
-		l.body, l.chart, l.bottom = 4, 2, 3
+		l.body, l.figures, l.chart, l.bottom = 4, 2, 2, 3
 	case h >= 20:
 		l.body, l.chart, l.bottom = 4, 1, 2
 	}

@@ -3,7 +3,6 @@ package board
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"tokenrouter/runtime/event"
@@ -16,7 +15,7 @@ type eventLine struct {
 	level tape.Level
 	text  string
 	count int     // how often the same thing was said in a row
-	moved string  // knob with its file, or batch: what goes in many steps; "" for other events
+	moved string  // knob with its file, policy or plan: what goes in many steps; "" for other events
 	from  float64 // where a knob stood
 }
 
@@ -50,6 +49,8 @@ func (m *Model) noteCmd(p event.Peer, cmd *event.Command, at int64) {
 		m.note(eventLine{at: at, level: tape.Warn, text: "KV of " + m.role(p) + " is full: a ready request waits for blocks"})
 	case event.NoteClamp:
 		m.note(eventLine{at: at, level: tape.Info, text: orElse(text, "B of "+m.role(p)+" lowered to stay feasible")})
+	case event.NoteTimeout:
+		m.note(eventLine{at: at, level: tape.Error, text: orElse(text, "a peer kept a request of "+m.role(p)+" for too long")})
 	case event.NoteResend:
 		m.note(eventLine{at: at, level: tape.Info, text: m.role(p) + " asked for a suffix again"})
 	}
@@ -74,6 +75,9 @@ func (m *Model) noteHost(h tape.Host, at int64) {
 		}
 		m.note(eventLine{at: at, level: tape.Info, text: h.Setting + " " + h.Old + " -> " + h.New})
 	case *tape.Message:
+		if m.planSaid(h.Text) {
+			return
+		}
 		m.note(eventLine{at: at, level: h.Level, text: h.Text})
 	}
 }
@@ -104,18 +108,22 @@ func (m *Model) takeMove(e *eventLine) (last eventLine, ok bool) {
 	return last, true
 }
 
-// notePolicy says which thresholds are in force.
+// notePolicy says which policy is in force. A table that was planned anew is no
+// other policy.
 func (m *Model) notePolicy(p *event.Policy, at int64) {
-	text := "batch eager"
-	if p.Kind != event.Eager {
-		parts := make([]string, len(p.B))
-		for i, b := range p.B {
-			parts[i] = strconv.Itoa(b)
-		}
-		text = "batch " + p.Kind.String() + ", B " + strings.Join(parts, ",")
+	m.kind = p.Kind
+	text := "policy " + p.Kind.String()
+	switch p.Kind {
+	case event.Fixed:
+		m.fixed = p.B
+		text += ", B " + p.Vector()
+	case event.Table:
+		text += ": B follows the active requests"
+	case event.LookAhead:
+		text += ": waits while it pays"
 	}
 	if text != m.policy {
-		e := eventLine{at: at, level: tape.Info, text: text, moved: "batch"}
+		e := eventLine{at: at, level: tape.Info, text: text, moved: "policy"}
 		m.takeMove(&e)
 		m.note(e)
 	}

@@ -9,15 +9,26 @@ import (
 	"tokenrouter/tui/frame"
 )
 
-// figureRows are the big number and the figures that belong to it.
+// figureRows are the big number and the figures that belong to it: what the plan
+// predicts of it comes first.
 func (m *Model) figureRows(lay layout) []frame.Row {
 	if lay.figures < 3 {
 		l := m.line.Start(lay.w)
 		l.Put("", " ").Put(m.theme.Big, fmt.Sprintf("%6s tok/s", rate(m.figs.snap.TokensPerS)))
+		if lay.figures == 1 {
+			m.putPredicted(l)
+		}
 		m.putShares(l)
 		m.putAnswers(l)
 		m.putWindow(l)
-		return []frame.Row{l.End()}
+		out := []frame.Row{l.End()}
+		if lay.figures == 2 {
+			l.Start(lay.w)
+			m.putPredicted(l)
+			m.putGains(l)
+			out = append(out, l.End())
+		}
+		return out
 	}
 	big := digits(m.theme.G, rate(m.figs.snap.TokensPerS))
 	out := make([]frame.Row, 3)
@@ -25,20 +36,25 @@ func (m *Model) figureRows(lay layout) []frame.Row {
 		l := frame.NewLine(lay.w, m.theme.G.ASCII)
 		l.To(max(bigWidth-frame.Width(big[y]), 1))
 		l.Put(m.theme.Big, big[y])
+		if y == 2 && !m.theme.G.ASCII {
+			l.Put("", " ").Put(m.theme.Strong, "tok/s")
+		}
+		l.To(bigWidth + 8)
 		switch y {
 		case 0:
-			l.To(bigWidth + 8)
+			m.putPredicted(l)
+			m.putGains(l)
+		case 1:
 			m.putShares(l)
 			m.putAnswers(l)
-		case 1:
-			l.To(bigWidth + 8)
-			m.putLatency(l)
-		case 2:
-			if !m.theme.G.ASCII {
-				l.Put("", " ").Put(m.theme.Strong, "tok/s")
+			if lay.w >= 112 {
+				m.putWindow(l)
 			}
-			l.To(bigWidth + 8)
-			m.putWindow(l)
+		case 2:
+			if lay.w < 112 {
+				m.putWindow(l)
+			}
+			m.putLatency(l)
 		}
 		out[y] = l.End()
 	}

@@ -180,6 +180,8 @@ func (m *Model) command(p event.Peer, cmd *event.Command, at int64) {
 			r.cut(cmd.N - r.prompt)
 		}
 		m.finish(r, cmd.Reason.String(), at)
+	case event.Preempt:
+		m.note(eventLine{at: at, level: tape.Warn, text: "KV of " + m.role(p) + " is short: a request lost its own and will feed it again"})
 	case event.Note:
 		m.noteCmd(p, cmd, at)
 	}
@@ -269,6 +271,8 @@ func (m *Model) host(h tape.Host, at int64) {
 	case *tape.Knob:
 		m.knob(h)
 		m.noteHost(h, at)
+	case *tape.Plan:
+		m.notePlan(h, at)
 	case *tape.Closed:
 		m.note(eventLine{at: at, level: tape.Info, text: "session closed: " + h.Reason})
 	default:

@@ -147,7 +147,7 @@ func TestStrayRecords(t *testing.T) {
 		for kind := range event.Kind(12) {
 			recs = append(recs, tape.Record{Core: core, Kind: tape.KindEvent, Event: &event.Event{Kind: kind, Req: 9}})
 		}
-		for kind := range event.CmdKind(12) {
+		for kind := range event.CmdKind(14) {
 			recs = append(recs, tape.Record{Core: core, Kind: tape.KindCommand, Command: &event.Command{Kind: kind, Req: 8}})
 		}
 		for kind := range tape.Kind(6) {

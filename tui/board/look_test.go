@@ -96,7 +96,7 @@ func TestMovesStandInOneLine(t *testing.T) {
 	c.SetB(1, 3)
 	c.SetB(1, 4)
 	m.Add(c.Until(c.Now() + 1e6))
-	if e := m.events[len(m.events)-1]; len(m.events) != before+2 || e.text != "batch fixed, B 1,4" {
+	if e := m.events[len(m.events)-1]; len(m.events) != before+2 || e.text != "policy fixed, B 1,4" {
 		t.Errorf("%d lines, the last %q", len(m.events)-before, e.text)
 	}
 	knob(0, 0.1)

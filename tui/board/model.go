@@ -38,8 +38,12 @@ type Model struct {
 	seq     uint64     // of the newest record
 	begin   int64      // time of the first record that was seen
 	faulty  *eventLine // why the router file on disk is not the one that is live
-	policy  string     // newest words about the thresholds
-	knobs   Knobs      // as they stand
+	policy  string     // newest words about the policy
+	kind    event.PolicyKind
+	fixed   []int            // thresholds that were last set by hand, nil before
+	starred string           // newest words about B*
+	warned  map[string]int64 // warnings of plans, and when they were last given
+	knobs   Knobs            // as they stand
 
 	UI UI
 	// Explain says which line of the router decided a row, or why that cannot be
@@ -78,14 +82,15 @@ func (c *coreState) see() {
 func New(info Info, th *theme.Theme) *Model {
 	n := max(len(info.Models), 1)
 	m := &Model{
-		info:  info,
-		theme: th,
-		n:     n,
-		fold:  metrics.NewBoard(n),
-		cores: make([]coreState, n),
-		reqs:  map[event.ReqID]*request{},
-		line:  frame.NewLine(0, th.G.ASCII),
-		begin: -1,
+		info:   info,
+		theme:  th,
+		n:      n,
+		fold:   metrics.NewBoard(n),
+		cores:  make([]coreState, n),
+		reqs:   map[event.ReqID]*request{},
+		line:   frame.NewLine(0, th.G.ASCII),
+		begin:  -1,
+		warned: map[string]int64{},
 	}
 	m.UI = newUI()
 	return m

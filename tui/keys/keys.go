@@ -32,6 +32,8 @@ const (
 	PickB       Action = "pick B"
 	LowerB      Action = "lower B"
 	RaiseB      Action = "raise B"
+	Policy      Action = "policy"
+	Plan        Action = "plan"
 	Focus       Action = "focus"
 	Inspect     Action = "inspect"
 	Drops       Action = "dropped"
@@ -57,6 +59,7 @@ const (
 	Inspector
 	Menu
 	Helping
+	Planning
 	contexts
 )
 
@@ -71,11 +74,12 @@ type Binding struct {
 }
 
 var (
-	everywhere = []Context{Board, Inspector, Menu, Helping}
+	everywhere = []Context{Board, Inspector, Menu, Helping, Planning}
 	onBoard    = []Context{Board}
 	inside     = []Context{Inspector}
 	running    = []Context{Board, Inspector}
-	scrolling  = []Context{Board, Inspector, Helping}
+	planned    = []Context{Board, Inspector, Planning}
+	scrolling  = []Context{Board, Inspector, Helping, Planning}
 )
 
 // table is in the order of the last line: what comes first is kept longest when
@@ -86,7 +90,7 @@ var table = []Binding{
 	{Right, []string{"right", "l"}, "", "", "", inside},
 	{NextSwitch, []string{"n"}, "n/N", "next switch", "next and previous token with another writer", inside},
 	{PrevSwitch, []string{"N"}, "", "", "", inside},
-	{Back, []string{"esc"}, "esc", "back", "back to the board", []Context{Inspector, Menu, Helping}},
+	{Back, []string{"esc"}, "esc", "back", "back to the board", []Context{Inspector, Menu, Helping, Planning}},
 	{Edit, []string{"e"}, "e", "edit", "edit the router; saving reloads it", running},
 	{KnobUp, []string{"right", "l"}, "left/right", "knob", "move the picked knob, H and L by ten steps", onBoard},
 	{KnobDown, []string{"left", "h"}, "", "", "", onBoard},
@@ -96,6 +100,8 @@ var table = []Binding{
 	{LowerB, []string{"{"}, "", "", "", onBoard},
 	{NextRouter, []string{"n"}, "n/N", "router", "next and previous router", onBoard},
 	{PrevRouter, []string{"N"}, "", "", "", onBoard},
+	{Policy, []string{"P"}, "P", "policy", "next policy: eager, fixed, table, look-ahead", []Context{Board, Planning}},
+	{Plan, []string{"p"}, "p", "plan", "what the plan predicts, and how it turns out", planned},
 	{Inspect, []string{"enter"}, "enter", "inspect", "look into the picked request, token by token", onBoard},
 	{Clock, []string{"c"}, "c", "clock", "live clock or paced clock", running},
 	{Faster, []string{"+", "="}, "-/+", "speed", "slower and faster, on the paced clock", running},

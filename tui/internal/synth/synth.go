@@ -19,9 +19,11 @@ type Config struct {
 	P      float64 // share of positions that the small model's router gives away
 	Steps  []int64 // ns a step takes
 	B      []int
+	Plan   *tape.Plan // the table of this plan is in force from the beginning
 	Seed   uint64
 	Tokens int // per request, 0 = the length of the text
 	Texts  []string
+	Quiet  bool // no records are kept, only counted
 }
 
 // Paper is the paper's pair at N = 4 and p = 0.35.
@@ -34,12 +36,24 @@ const Hash = "3f2a91c0"
 
 const hop = 200_000 // ns
 
+// Every prompt begins with the same instruction: all but the first request at a
+// subserver find it in the prefix cache.
+const (
+	prompt      = 51
+	instruction = 16
+	kvTokens    = 2048
+)
+
+// some are tokens of rows: what they are is of no interest here.
+var some = make([]event.Token, 4096)
+
 type request struct {
 	id     event.ReqID
 	text   []event.Token
 	pos    int
 	prompt int
 	held   []bool // per subserver: has KV
+	lost   []int  // per subserver: positions whose KV was taken
 }
 
 type core struct {
@@ -50,6 +64,9 @@ type core struct {
 	batch   uint64
 	pending int
 	started int64
+	warm    bool // the prefix cache has the instruction
+	full    bool // ready requests find no KV
+	stalled bool // nobody asks it to start a batch
 }
 
 type message struct {
@@ -70,14 +87,22 @@ type Cluster struct {
 	out    []tape.Record
 	seq    uint64
 	gone   int // arrivals owed
+	policy event.Policy
+	tokens int
 }
 
-// New starts a cluster: its first records are the router, a knob and the policy.
+// New starts a cluster: its first records are the router, the machine and the
+// policy.
 func New(cfg Config) *Cluster {
 	c := &Cluster{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), cores: make([]core, len(cfg.Steps))}
 	c.host(&tape.Router{Phase: tape.RouterLive, File: "r2r.lua", Hash: Hash})
 	c.host(&tape.Telemetry{CPU: 43, Machine: 51, Cores: 8, RSS: 84_300_000, GPUNote: "no NVIDIA driver"})
-	c.SetB(cfg.B...)
+	if p := cfg.Plan; p != nil {
+		c.SetPolicy(event.Policy{Kind: event.Table, Table: p.Table, B: p.B})
+		c.host(p)
+	} else {
+		c.SetB(cfg.B...)
+	}
 	for range cfg.N {
 		c.arrive()
 	}
@@ -85,6 +110,12 @@ func New(cfg Config) *Cluster {
 }
 
 func (c *Cluster) rec(core event.Peer, r tape.Record) {
+	if r.Kind == tape.KindCommand && r.Command.Kind == event.Emit {
+		c.tokens++
+	}
+	if c.cfg.Quiet {
+		return
+	}
 	c.seq++
 	r.Seq, r.At, r.Core = c.seq, c.now, core
 	c.out = append(c.out, r)
@@ -101,35 +132,12 @@ func (c *Cluster) cmd(core event.Peer, cmd *event.Command) {
 
 func (c *Cluster) host(h tape.Host) { c.rec(event.None, tape.Record{Kind: tape.KindHost, Host: h}) }
 
-// Host puts a record from around the cores on the tape now.
-func (c *Cluster) Host(h tape.Host) { c.host(h) }
-
-// Note puts a note of a core on the tape now.
-func (c *Cluster) Note(core event.Peer, kind event.NoteKind, text string) {
-	c.cmd(core, &event.Command{Kind: event.Note, Note: kind, Text: text})
-}
-
-// SetB changes the thresholds.
-func (c *Cluster) SetB(b ...int) {
-	c.cfg.B = b
-	kind := event.Fixed
-	if len(b) == 0 {
-		kind = event.Eager
-	}
-	for i := range c.cores {
-		c.ev(event.Peer(i), &event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: kind, B: b, W: 2 * c.cfg.Steps[len(c.cfg.Steps)-1]}})
-	}
-}
-
-// SetP changes the router's share.
-func (c *Cluster) SetP(p float64) { c.cfg.P = p }
-
 // Now is the virtual time in ns.
 func (c *Cluster) Now() int64 { return c.now }
 
 func (c *Cluster) arrive() {
 	c.next++
-	r := &request{id: c.next, text: c.text(), prompt: 51, held: make([]bool, len(c.cores))}
+	r := &request{id: c.next, text: c.text(), prompt: prompt, held: make([]bool, len(c.cores)), lost: make([]int, len(c.cores))}
 	q := problems[int(r.id)%len(problems)]
 	c.host(&tape.Request{Req: r.id, Task: "equations", Question: q.question, Answer: q.answer, HasAnswer: true})
 	c.ev(0, &event.Event{Kind: event.Arrive, Req: r.id, Arrival: &event.Arrival{Prompt: make([]event.Token, r.prompt), MaxTokens: 160}})
@@ -144,9 +152,14 @@ func (c *Cluster) enqueue(p event.Peer, r *request) {
 	k.since = append(k.since, c.now)
 }
 
+// b is the threshold in force.
 func (c *Cluster) b(p int) int {
-	if p < len(c.cfg.B) {
-		return c.cfg.B[p]
+	b := c.policy.B
+	if n := len(c.policy.Table); c.policy.Kind == event.Table && n > 0 {
+		b = c.policy.Table[min(max(c.active, 1), n)-1]
+	}
+	if p < len(b) {
+		return b[p]
 	}
 	return 1
 }
@@ -155,8 +168,8 @@ func (c *Cluster) b(p int) int {
 func (c *Cluster) dispatch() {
 	for p := range c.cores {
 		k := &c.cores[p]
-		if k.running == nil && len(k.ready) > 0 {
-			guard := c.now-k.since[0] >= 2*c.cfg.Steps[len(c.cfg.Steps)-1]
+		if k.running == nil && len(k.ready) > 0 && !k.full && !k.stalled {
+			guard := c.now-k.since[0] >= c.guard()
 			if len(k.ready) >= c.b(p) || guard {
 				c.start(event.Peer(p), guard)
 			}
@@ -174,25 +187,53 @@ func (c *Cluster) load(p int) *tape.Load {
 	for _, r := range k.ready {
 		used += r.prompt + r.pos
 	}
-	return &tape.Load{Ready: len(k.ready), Running: len(k.running), Pending: k.pending, Active: c.active, B: c.b(p), KVUsed: used, KVTotal: 2048}
+	ready, b := len(k.ready), c.b(p)
+	if c.policy.Kind == event.LookAhead { // as the core says that it starts or holds
+		if b > ready {
+			b = ready + 1
+		} else {
+			b = 1
+		}
+	}
+	if k.full {
+		ready, used = 0, kvTokens
+	}
+	return &tape.Load{Ready: ready, Running: len(k.running), Pending: k.pending, Active: c.active, B: b, KVUsed: used, KVTotal: kvTokens}
 }
 
 func (c *Cluster) start(p event.Peer, guard bool) {
 	k := &c.cores[p]
 	k.batch++
 	b := &event.Batch{ID: k.batch, Rule: event.RuleB, Ready: len(k.ready), B: c.b(int(p))}
-	if b.B == 1 {
-		b.Rule = event.RuleEager
-	} else if guard && b.Ready < b.B {
+	switch {
+	case guard && b.Ready < b.B:
 		b.Rule = event.RuleGuard
+	case c.policy.Kind == event.LookAhead:
+		b.Rule, b.B = event.RuleAhead, 1
+	case c.policy.Kind == event.Eager:
+		b.Rule = event.RuleEager
 	}
 	for i, r := range k.ready {
-		b.Rows = append(b.Rows, event.Row{Req: r.id, Start: r.prompt + r.pos - 1, Tokens: []event.Token{1}, Sample: true, Prefill: !r.held[p], WaitedNs: c.now - k.since[i], PromptLen: r.prompt})
-		r.held[p] = true
+		b.Rows = append(b.Rows, c.row(p, r, c.now-k.since[i]))
 	}
 	k.running, k.ready, k.since = k.ready, nil, nil
 	k.started, k.until = c.now, c.now+c.cfg.Steps[p]
 	c.cmd(p, &event.Command{Kind: event.RunBatch, Batch: b})
+}
+
+// row feeds what the request's KV at p lacks.
+func (c *Cluster) row(p event.Peer, r *request, waited int64) event.Row {
+	k, end := &c.cores[p], r.prompt+r.pos
+	row := event.Row{Req: r.id, Start: end - 1, Tokens: some[:1], Sample: true, WaitedNs: waited, PromptLen: r.prompt}
+	if !r.held[p] {
+		row.Prefill, row.Start, row.Tokens = true, 0, some[:end]
+		if k.warm {
+			row.Start, row.Cached, row.Tokens = instruction, instruction, some[:end-instruction]
+		}
+		row.Recomputed = max(r.lost[p]-row.Start, 0)
+	}
+	r.held[p], r.lost[p], k.warm = true, 0, true
+	return row
 }
 
 // finish ends the batch of p: every row is a token of the text.
@@ -202,7 +243,10 @@ func (c *Cluster) finish(p event.Peer) {
 	k.running = nil
 	step := &event.StepResult{Batch: k.batch, ExecNs: c.now - k.started}
 	for _, r := range rows {
-		res := event.RowResult{Req: r.id, Output: c.output(r.text[r.pos], p), Dest: p, Router: Hash}
+		res := event.RowResult{Req: r.id, Dest: p, Router: Hash}
+		if !c.cfg.Quiet {
+			res.Output = c.output(r.text[r.pos], p)
+		}
 		if p == event.Front && len(c.cores) > 1 && c.rng.Float64() < c.cfg.P {
 			res.Dest, res.Action = c.away(), event.Drop
 		} else if p != event.Front {
@@ -272,8 +316,8 @@ func (c *Cluster) Until(t int64) []tape.Record {
 			k := &c.cores[i]
 			if k.running != nil {
 				at = min(at, k.until)
-			} else if len(k.ready) > 0 {
-				at = min(at, k.since[0]+2*c.cfg.Steps[len(c.cfg.Steps)-1])
+			} else if len(k.ready) > 0 && !k.full && !k.stalled {
+				at = min(at, max(k.since[0]+c.guard(), c.now))
 			}
 		}
 		for _, m := range c.mail {
@@ -306,21 +350,6 @@ func (c *Cluster) Until(t int64) []tape.Record {
 	out := c.out
 	c.out = nil
 	return out
-}
-
-// Skip lets t ns pass in which nothing happens, as in a pause.
-func (c *Cluster) Skip(t int64) {
-	c.now += t
-	for i := range c.cores {
-		k := &c.cores[i]
-		k.until += t
-		for j := range k.since {
-			k.since[j] += t
-		}
-	}
-	for i := range c.mail {
-		c.mail[i].at += t
-	}
 }
 
 func (c *Cluster) output(id event.Token, p event.Peer) event.Output {

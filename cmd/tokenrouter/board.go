@@ -154,7 +154,7 @@ func (s *screenRuntime) Status() app.Status {
 	st := s.rt().Status()
 	out := app.Status{
 		Router: st.RouterFile, Hash: st.RouterHash, Clock: st.Clock, Profile: st.Profile, Speed: st.Speed,
-		Paused: st.Paused, Concurrency: st.Concurrency, Policy: st.Policy.Kind.String(), B: st.Policy.B,
+		Paused: st.Paused, Concurrency: st.Concurrency, Policy: st.Policy.Kind.String(), B: st.B,
 		Routers: s.rt().Routers(), Editable: st.RouterPath,
 	}
 	for _, k := range s.rt().Knobs() {
@@ -177,6 +177,7 @@ func (s *screenRuntime) SetConcurrency(n int) error           { return s.rt().Se
 func (s *screenRuntime) SetRouter(name string) error          { return s.rt().SetRouter(name) }
 func (s *screenRuntime) SetKnob(name string, v float64) error { return s.rt().SetKnob(name, v) }
 func (s *screenRuntime) SetB(p event.Peer, b int) error       { return s.rt().SetB(p, b) }
+func (s *screenRuntime) SetPolicy(form string) error          { return s.rt().SetPolicy(form) }
 func (s *screenRuntime) Edit() (string, error)                { return s.rt().Edit() }
 
 func (s *screenRuntime) Explain(d app.Decided) string {

@@ -3,8 +3,8 @@
 // token which of them writes, and shows, records and exports what happens.
 //
 // This package is flags and wiring. Read cluster.go for how a runtime is put
-// together from flags, then board.go (terminal), run.go (without one) and
-// export.go.
+// together from flags, then board.go (terminal), run.go (without one), export.go
+// and plan.go.
 package main
 
 import (
@@ -43,6 +43,7 @@ func endSignals() []os.Signal {
 type cli struct {
 	Board    boardCmd    `cmd:"" default:"withargs" help:"Open the board: two models, a router, live (the default)."`
 	Run      runCmd      `cmd:"" help:"Run requests without a terminal and print a summary."`
+	Plan     planCmd     `cmd:"" help:"Predict tokens/s and the best thresholds B*, without running anything."`
 	Export   exportCmd   `cmd:"" help:"Write a session in a form that other tools read."`
 	Sessions sessionsCmd `cmd:"" help:"List recorded sessions."`
 	Routers  routersCmd  `cmd:"" help:"List the routers that can be named."`

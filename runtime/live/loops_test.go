@@ -24,8 +24,13 @@ type loopModel struct {
 }
 
 func (m *loopModel) Next(tokens []event.Token, req event.ReqID, pos int) event.Output {
+	const block = 16
 	fed := min(m.fed[req], pos-1)
-	b := &event.Batch{Rows: []event.Row{{Req: req, Start: fed, Tokens: tokens[fed:], Sample: true, Sampling: m.sampling}}}
+	row := event.Row{Req: req, Start: fed, Tokens: tokens[fed:], Sample: true, Prefill: m.fed[req] == 0, Sampling: m.sampling}
+	for id := fed / block; id <= (len(tokens)-1)/block; id++ {
+		row.Blocks = append(row.Blocks, event.Block(id))
+	}
+	b := &event.Batch{Rows: []event.Row{row}}
 	out, err := m.run.Run(context.Background(), b, nil)
 	if err != nil {
 		m.t.Fatal(err)

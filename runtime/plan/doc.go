@@ -1,9 +1,19 @@
 // Package plan predicts the throughput of a cluster under delayed batching and
 // picks the threshold B*.
 //
-// The invariant that matters: every method here describes the same system, that
-// of runtime/sched under thresholds. They check one another: closed forms the
-// chain, the chain the simulator, the simulator the fluid limit.
+// The system is closed: N requests go round among models that run one batch each
+// at a time and start the next once B of them wait. Spec says what it is, Result
+// what it yields.
 //
-// Start with spec.go, what a system is; chain.go solves it exactly.
+// The invariant that matters: every method here describes the same system, that
+// of runtime/sched under thresholds. They check one another: closed forms and a
+// literal chain (in the tests) check the chain, the chain the simulator, the
+// simulator the fluid limit. The figures of testdata/vectors.json hold for all.
+//
+// Start with spec.go. The exact chain: chain.go is the way through it, walk.go
+// the states and what follows them (system.go and ticks.go prepare the spec),
+// classes.go which of them last, order.go, sweep.go and solve.go the stationary
+// vector; closed.go and feasible.go need no chain. Fast methods: countsim.go
+// draws counts, fluid.go takes N to be large, latency.go follows each request.
+// best.go and table.go choose the thresholds.
 package plan

@@ -32,7 +32,7 @@ type Result struct {
 	Busy       []float64 // fraction of time each model runs
 	MeanBatch  []float64 // rows of a batch, per model
 	States     int       // of the chain, 0 for other methods
-	Classes    int       // recurrent classes that could be reached from the start; the result is that of the first entered when there are several
+	Classes    int       // recurrent classes; above 1 the figures depend on chance or on the start, and are means over runs that start with all N at model 0 ([Chain])
 	Error      float64   // standard error of Throughput, 0 for exact methods
 	P99        float64   // ms: 99th percentile of the time between two tokens of a request; 0 where the method does not follow requests
 }
@@ -43,7 +43,7 @@ func (s *Spec) Check() error {
 	m := len(s.P)
 	switch {
 	case s.N < 1:
-		return fmt.Errorf("N is %d; give at least 1 active request", s.N)
+		return fmt.Errorf("there are N = %d active requests; give at least 1", s.N)
 	case m < 1:
 		return fmt.Errorf("the routing matrix P is empty; give one row per model")
 	case len(s.Step) != m:
@@ -53,7 +53,9 @@ func (s *Spec) Check() error {
 	case s.Cap != nil && len(s.Cap) != m:
 		return fmt.Errorf("%d batch caps for %d models; give one per model", len(s.Cap), m)
 	case s.K != nil && len(s.K) != m:
-		return fmt.Errorf("K has %d rows for %d models", len(s.K), m)
+		return fmt.Errorf("the matrix K has %d rows for %d models; give one per model", len(s.K), m)
+	case s.Send != nil && len(s.Send) != m:
+		return fmt.Errorf("%d send laws for %d models; give one per model, nil for the geometric law", len(s.Send), m)
 	case !(s.Quantum >= 0 && s.Quantum < math.Inf(1)):
 		return fmt.Errorf("the quantum is %v ms; give 0.1 or leave it out", s.Quantum)
 	}
@@ -64,7 +66,7 @@ func (s *Spec) Check() error {
 		sum := 0.0
 		for j, p := range row {
 			if !(p >= 0 && p <= 1) {
-				return fmt.Errorf("P[%d][%d] is %v; a probability lies in 0 to 1", i, j, p)
+				return fmt.Errorf("entry P[%d][%d] is %v; a probability lies in 0 to 1", i, j, p)
 			}
 			sum += p
 		}
@@ -75,10 +77,15 @@ func (s *Spec) Check() error {
 			return fmt.Errorf("the step time of model %d is %v + %v x rows ms; it must be above 0 and finite", i, l.Base, l.PerRow)
 		}
 		if s.B != nil && s.B[i] < 1 {
-			return fmt.Errorf("B[%d] is %d; a threshold is at least 1", i, s.B[i])
+			return fmt.Errorf("threshold B[%d] is %d; give at least 1", i, s.B[i])
 		}
 		if s.Cap != nil && s.Cap[i] < 1 {
 			return fmt.Errorf("the batch cap of model %d is %d; give at least 1", i, s.Cap[i])
+		}
+		if s.send(i) != nil {
+			if err := s.checkSend(i); err != nil {
+				return err
+			}
 		}
 		if s.K == nil {
 			continue
@@ -88,7 +95,7 @@ func (s *Spec) Check() error {
 		}
 		for j, k := range s.K[i] {
 			if !(k >= 0 && k < math.Inf(1)) {
-				return fmt.Errorf("K[%d][%d] is %v; committed tokens are 0 or more", i, j, k)
+				return fmt.Errorf("entry K[%d][%d] is %v; committed tokens are 0 or more", i, j, k)
 			}
 		}
 	}
@@ -99,7 +106,11 @@ func (s *Spec) Check() error {
 // at a model between coming and being sent on: it starts in phase k with
 // probability Start[k]; each step leads from phase k to l with probability
 // Next[k][l], and with the rest the request leaves, to model j with probability
-// P[i][j] / (1 - P[i][i]). One phase is the geometric law.
+// P[i][j] / (1 - P[i][i]). One phase is the geometric law. [Intervals] makes the
+// law of given intervals.
+//
+// With a batch cap, which of more requests run matters once they differ by
+// phase: every subset is as likely as another.
 type Phases struct {
 	Start []float64
 	Next  [][]float64

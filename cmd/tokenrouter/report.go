@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"tokenrouter/runtime/metrics"
+	"tokenrouter/runtime/tape"
 )
 
 // report is the summary of a run, for a person or for a program.
@@ -60,6 +62,32 @@ type reportJSON struct {
 	MeanBatch            map[string]float64 `json:"mean_batch"`
 	Recomputed           int                `json:"recomputed_tokens"`
 	Faults               int                `json:"router_faults"`
+	Plan                 *planJSON          `json:"plan"`
+}
+
+// planJSON is what the throughput model expected of the run.
+type planJSON struct {
+	BStar     []int    `json:"b_star"`
+	Predicted *float64 `json:"predicted_tokens_per_s"` // of the policy in force, null for look-ahead
+	Best      float64  `json:"best_tokens_per_s"`
+	Eager     float64  `json:"eager_tokens_per_s"`
+	Lockstep  float64  `json:"lockstep_tokens_per_s"`
+	Warnings  []string `json:"warnings"`
+}
+
+// takePlan takes the newest plan for all outstanding requests over: one of the
+// end of a run is for those that were left.
+func (o *reportJSON) takePlan(p *tape.Plan) {
+	if p == nil {
+		return
+	}
+	o.Plan = &planJSON{
+		BStar: p.B, Best: p.Best, Eager: p.Eager, Lockstep: p.Lockstep,
+		Warnings: append([]string{}, p.Warnings...),
+	}
+	if p.Predicted > 0 {
+		o.Plan.Predicted = &p.Predicted
+	}
 }
 
 // fill takes the figures of a summary over.
@@ -76,6 +104,14 @@ func (o *reportJSON) fill(s *metrics.Summary) {
 		o.DeviceSecondsPerMTok[r.Role] = r.DeviceSecondsPerMTok
 		o.MeanBatch[r.Role] = r.MeanBatch
 	}
+}
+
+func vectorText(b []int) string {
+	parts := make([]string, len(b))
+	for i, v := range b {
+		parts[i] = strconv.Itoa(v)
+	}
+	return strings.Join(parts, ",")
 }
 
 func (r *report) print(w io.Writer, asJSON bool) error {
@@ -99,6 +135,14 @@ func (r *report) text() string {
 	row("run", "%s clock, batch %s, concurrency %d, seed %d", o.Clock, o.Batch, o.Concurrency, o.Seed)
 	row("requests", "%d%s", o.Requests, endsText(o.Ends))
 	row("throughput", "%.1f tok/s over %.2f s (first token to last)", o.TokensPerS, o.WindowS)
+	if p := o.Plan; p != nil {
+		predicted := "no prediction for this policy"
+		if p.Predicted != nil {
+			predicted = fmt.Sprintf("predicted %.1f tok/s", *p.Predicted)
+		}
+		row("plan", "%s; B* %s: %.1f tok/s, %+.1f %% over eager, %+.1f %% over lock-step", predicted, vectorText(p.BStar),
+			p.Best, 100*(p.Best/p.Eager-1), 100*(p.Best/p.Lockstep-1))
+	}
 	var parts []string
 	for _, t := range s.TokensByRole {
 		parts = append(parts, fmt.Sprintf("%s %d", t.Role, t.Tokens))

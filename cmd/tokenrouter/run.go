@@ -59,7 +59,7 @@ func (r *runCmd) execute(c *cluster, total int) error {
 	c.guard.AddHook(func(crash guard.Crash) { fail(crash) })
 	sub := c.runtime.Tape().Subscribe()
 	fold := metrics.NewRun(len(c.models))
-	var seen watch
+	seen := watch{concurrency: r.Concurrency}
 	take := func() {
 		for _, rec := range sub.Next(nil, 0) {
 			fold.Add(&rec)
@@ -98,7 +98,7 @@ wait:
 	take()
 	sub.Close()
 	bar.clear()
-	out := r.report(c, fold.Summary(c.runtime.Now()))
+	out := r.report(c, fold.Summary(c.runtime.Now()), seen.plan)
 	closeErr = errors.Join(closeErr, out.print(os.Stdout, r.JSON))
 	for _, m := range seen.messages {
 		fmt.Fprintln(os.Stderr, "tokenrouter:", m)
@@ -120,6 +120,8 @@ type watch struct {
 	done, right, checked, failed, tokens int
 	failure                              string
 	messages                             []string
+	concurrency                          int
+	plan                                 *tape.Plan // the newest for that many active
 	faults                               faults
 }
 
@@ -150,6 +152,10 @@ func (w *watch) add(rec *tape.Record) {
 		if h.Correct {
 			w.right++
 		}
+	case *tape.Plan:
+		if h.N == w.concurrency {
+			w.plan = h
+		}
 	case *tape.Message:
 		switch h.Level {
 		case tape.Print:
@@ -160,7 +166,7 @@ func (w *watch) add(rec *tape.Record) {
 	}
 }
 
-func (r *runCmd) report(c *cluster, s metrics.Summary) *report {
+func (r *runCmd) report(c *cluster, s metrics.Summary, p *tape.Plan) *report {
 	st := c.runtime.Status()
 	params := map[string]float64{}
 	for _, k := range c.runtime.Knobs() {
@@ -174,6 +180,7 @@ func (r *runCmd) report(c *cluster, s metrics.Summary) *report {
 		MaxTokens: r.MaxTokens, Workload: r.workload(),
 	}
 	out.fill(&s)
+	out.takePlan(p)
 	return &report{summary: s, models: joinModels(c.models), late: st.Late, out: out}
 }
 

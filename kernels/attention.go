@@ -1,92 +1,212 @@
 package kernels
 
-// Cache is the KV cache of one layer and one KV head, in the tiles of a
-// Matrix: K as a matrix of positions x Dim (four positions a tile, so scores
-// are tiles over the head's values), V as a matrix of Dim x positions (four
-// values a tile, so outputs are tiles over positions). Neighbours in a batch
-// never share one.
-type Cache struct {
-	dim  int
-	room int // positions there is room for, a multiple of Lanes
-	k    [][Lanes]float32
-	v    [][Lanes]float32
+// Tile is four values that are computed side by side.
+type Tile = [Lanes]float32
+
+// Page is how the keys and values of some positions and one KV head lie in
+// memory, in the tiles of a Matrix: K as a matrix of positions x dim (four
+// positions a tile, so scores are tiles over the head's values), behind it V as
+// a matrix of dim x positions (four values a tile, so outputs are tiles over
+// positions). A sequence is a list of pages, not necessarily neighbours in
+// memory; a sum runs on from page to page, so no output knows where one ends.
+type Page struct {
+	dim, size int
+	keys      int // tiles of K; those of V follow
 }
 
-// NewCache makes an empty cache for heads of dim values.
-func NewCache(dim int) Cache { return Cache{dim: dim} }
-
-// Room is the number of positions that fit.
-func (c *Cache) Room() int { return c.room }
-
-// Grow makes room for n positions and keeps what is stored.
-func (c *Cache) Grow(n int) {
-	n = (n + Lanes - 1) / Lanes * Lanes
-	if n <= c.room {
-		return
-	}
-	tiles := (c.dim + Lanes - 1) / Lanes
-	k := make([][Lanes]float32, n/Lanes*c.dim)
-	v := make([][Lanes]float32, tiles*n)
-	copy(k, c.k)
-	for t := range tiles {
-		copy(v[t*n:], c.v[t*c.room:(t+1)*c.room])
-	}
-	c.k, c.v, c.room = k, v, n
+// NewPage is the layout of pages of size positions, a multiple of Lanes, for
+// heads of dim values.
+func NewPage(dim, size int) Page {
+	return Page{dim: dim, size: size, keys: size / Lanes * dim}
 }
 
-// Put stores the key and value of one position, over what was there.
-func (c *Cache) Put(pos int, key, value []float32) {
-	kt := c.k[pos/Lanes*c.dim:][:c.dim]
-	lane := pos % Lanes
-	for i, x := range key[:c.dim] {
-		kt[i][lane] = x
+// Tiles is the number of tiles that a page takes.
+func (g Page) Tiles() int { return g.keys + (g.dim+Lanes-1)/Lanes*g.size }
+
+// Put stores the key and value of position at of a page (0..size-1), over what
+// was there.
+func (g Page) Put(page []Tile, at int, key, value []float32) {
+	k := page[at/Lanes*g.dim:][:g.dim]
+	lane := at % Lanes
+	for i, x := range key[:g.dim] {
+		k[i][lane] = x
 	}
-	for i, x := range value[:c.dim] {
-		c.v[i/Lanes*c.room+pos][i%Lanes] = x
+	v := page[g.keys+at:]
+	for i, x := range value[:g.dim] {
+		v[i/Lanes*g.size][i%Lanes] = x
 	}
 }
 
-// ScratchLen is the number of float32 Attend needs beside its operands.
-func (c *Cache) ScratchLen() int { return 2*c.room + 2*Lanes }
+// ScratchLen is the number of float32 Attend needs beside its operands for n
+// positions.
+func (g Page) ScratchLen(n int) int { return 2 * (whole(n) + whole(g.dim)) }
+
+// whole rounds n up to whole tiles.
+func whole(n int) int { return (n + Lanes - 1) / Lanes * Lanes }
 
 // Attend writes softmax(q . K[0..n-1]) . V[0..n-1] for each of the query heads
-// that share this cache (Vaswani et al. 2017, eq. 1; grouped-query attention,
-// Ainslie et al. 2023). q and out hold heads x Dim values; q is already scaled
-// by 1/sqrt(Dim). Sums run over the head's values and over positions in order.
-func (c *Cache) Attend(out, q []float32, heads, n int, scratch []float32) {
-	d := c.dim
-	s0 := scratch[:c.room]
-	s1 := scratch[c.room:][:c.room]
-	t0 := (*[Lanes]float32)(scratch[2*c.room:])
-	t1 := (*[Lanes]float32)(scratch[2*c.room+Lanes:])
+// that share a KV head (Vaswani et al. 2017, eq. 1; grouped-query attention,
+// Ainslie et al. 2023). The KV head lies in pages, from tile at of each on:
+// position p in pages[p/size], so a page's memory may hold many heads. q and
+// out hold heads x dim values; q is already scaled by 1/sqrt(dim). Sums run
+// over the head's values and over positions in order.
+func (g Page) Attend(out, q []float32, pages [][]Tile, at, heads, n int, scratch []float32) {
+	d, room, wide := g.dim, whole(n), whole(g.dim)
+	s0, scratch := scratch[:room], scratch[room:]
+	s1, scratch := scratch[:room], scratch[room:]
+	y, z := scratch[:wide], scratch[wide:][:wide]
 	h := 0
 	for ; h+2 <= heads; h += 2 {
-		q0, q1 := q[h*d:][:d], q[(h+1)*d:][:d]
-		for p := 0; p < n; p += Lanes {
-			tile2((*[Lanes]float32)(s0[p:]), (*[Lanes]float32)(s1[p:]), c.k[p/Lanes*d:][:d], q0, q1)
-		}
+		g.scores2(s0, s1, pages, at, q[h*d:][:d], q[(h+1)*d:][:d])
 		i0, i1 := softmax(s0[:n]), softmax(s1[:n])
+		clear(y)
+		clear(z)
+		for p := 0; p < n; p += g.size {
+			end := min(n, p+g.size)
+			g.add2(y, z, pages[p/g.size][at+g.keys:], s0[p:end], s1[p:end])
+		}
 		o0, o1 := out[h*d:][:d], out[(h+1)*d:][:d]
-		for i := 0; i < d; i += Lanes {
-			tile2(t0, t1, c.v[i/Lanes*c.room:][:n], s0[:n], s1[:n])
-			for j := 0; j < Lanes && i+j < d; j++ {
-				o0[i+j], o1[i+j] = t0[j]*i0, t1[j]*i1
-			}
+		for i := range o0 {
+			o0[i], o1[i] = y[i]*i0, z[i]*i1
 		}
 	}
 	if h < heads {
-		q0 := q[h*d:][:d]
-		for p := 0; p < n; p += Lanes {
-			tile1((*[Lanes]float32)(s0[p:]), c.k[p/Lanes*d:][:d], q0)
-		}
+		g.scores1(s0, pages, at, q[h*d:][:d])
 		i0 := softmax(s0[:n])
-		o0 := out[h*d:][:d]
-		for i := 0; i < d; i += Lanes {
-			tile1(t0, c.v[i/Lanes*c.room:][:n], s0[:n])
-			for j := 0; j < Lanes && i+j < d; j++ {
-				o0[i+j] = t0[j] * i0
-			}
+		clear(y)
+		for p := 0; p < n; p += g.size {
+			g.add1(y, pages[p/g.size][at+g.keys:], s0[p:min(n, p+g.size)])
 		}
+		for i, o := 0, out[h*d:][:d]; i < d; i++ {
+			o[i] = y[i] * i0
+		}
+	}
+}
+
+// scores1 writes q . K of the first len(s) positions, whole tiles.
+func (g Page) scores1(s []float32, pages [][]Tile, at int, q []float32) {
+	for p := 0; p < len(s); p += g.size {
+		k := pages[p/g.size][at:]
+		for i := p; i < min(len(s), p+g.size); i += Lanes {
+			tile1((*Tile)(s[i:]), k, q)
+			k = k[g.dim:]
+		}
+	}
+}
+
+// scores2 is scores1 for two query heads.
+func (g Page) scores2(s, r []float32, pages [][]Tile, at int, q, u []float32) {
+	for p := 0; p < len(s); p += g.size {
+		k := pages[p/g.size][at:]
+		for i := p; i < min(len(s), p+g.size); i += Lanes {
+			tile2((*Tile)(s[i:]), (*Tile)(r[i:]), k, q, u)
+			k = k[g.dim:]
+		}
+	}
+}
+
+// add1 adds to y what the len(x) first positions of a page give: tile t of y
+// gets the sum over positions of x times tile t of the page's values v. A sum
+// goes on where y stands, so that pages one after the other are one sum.
+func (g Page) add1(y []float32, v []Tile, x []float32) {
+	for t := 0; t < len(y)/Lanes; t++ {
+		w := v[t*g.size:][:len(x)]
+		o := (*Tile)(y[t*Lanes:])
+		a0, a1, a2, a3 := o[0], o[1], o[2], o[3]
+		k := 0
+		for ; k <= len(x)-4; k += 4 {
+			r, v := &w[k], x[k]
+			a0 += float32(r[0] * v)
+			a1 += float32(r[1] * v)
+			a2 += float32(r[2] * v)
+			a3 += float32(r[3] * v)
+			r, v = &w[k+1], x[k+1]
+			a0 += float32(r[0] * v)
+			a1 += float32(r[1] * v)
+			a2 += float32(r[2] * v)
+			a3 += float32(r[3] * v)
+			r, v = &w[k+2], x[k+2]
+			a0 += float32(r[0] * v)
+			a1 += float32(r[1] * v)
+			a2 += float32(r[2] * v)
+			a3 += float32(r[3] * v)
+			r, v = &w[k+3], x[k+3]
+			a0 += float32(r[0] * v)
+			a1 += float32(r[1] * v)
+			a2 += float32(r[2] * v)
+			a3 += float32(r[3] * v)
+		}
+		for ; k < len(x); k++ {
+			r, v := &w[k], x[k]
+			a0 += float32(r[0] * v)
+			a1 += float32(r[1] * v)
+			a2 += float32(r[2] * v)
+			a3 += float32(r[3] * v)
+		}
+		o[0], o[1], o[2], o[3] = a0, a1, a2, a3
+	}
+}
+
+// add2 is add1 for two rows of scores of one length.
+func (g Page) add2(y, z []float32, v []Tile, x, u []float32) {
+	u = u[:len(x)]
+	for t := 0; t < len(y)/Lanes; t++ {
+		w := v[t*g.size:][:len(x)]
+		o, e := (*Tile)(y[t*Lanes:]), (*Tile)(z[t*Lanes:])
+		a0, a1, a2, a3 := o[0], o[1], o[2], o[3]
+		b0, b1, b2, b3 := e[0], e[1], e[2], e[3]
+		k := 0
+		for ; k <= len(x)-4; k += 4 {
+			r, v, s := &w[k], x[k], u[k]
+			a0 += float32(r[0] * v)
+			b0 += float32(r[0] * s)
+			a1 += float32(r[1] * v)
+			b1 += float32(r[1] * s)
+			a2 += float32(r[2] * v)
+			b2 += float32(r[2] * s)
+			a3 += float32(r[3] * v)
+			b3 += float32(r[3] * s)
+			r, v, s = &w[k+1], x[k+1], u[k+1]
+			a0 += float32(r[0] * v)
+			b0 += float32(r[0] * s)
+			a1 += float32(r[1] * v)
+			b1 += float32(r[1] * s)
+			a2 += float32(r[2] * v)
+			b2 += float32(r[2] * s)
+			a3 += float32(r[3] * v)
+			b3 += float32(r[3] * s)
+			r, v, s = &w[k+2], x[k+2], u[k+2]
+			a0 += float32(r[0] * v)
+			b0 += float32(r[0] * s)
+			a1 += float32(r[1] * v)
+			b1 += float32(r[1] * s)
+			a2 += float32(r[2] * v)
+			b2 += float32(r[2] * s)
+			a3 += float32(r[3] * v)
+			b3 += float32(r[3] * s)
+			r, v, s = &w[k+3], x[k+3], u[k+3]
+			a0 += float32(r[0] * v)
+			b0 += float32(r[0] * s)
+			a1 += float32(r[1] * v)
+			b1 += float32(r[1] * s)
+			a2 += float32(r[2] * v)
+			b2 += float32(r[2] * s)
+			a3 += float32(r[3] * v)
+			b3 += float32(r[3] * s)
+		}
+		for ; k < len(x); k++ {
+			r, v, s := &w[k], x[k], u[k]
+			a0 += float32(r[0] * v)
+			b0 += float32(r[0] * s)
+			a1 += float32(r[1] * v)
+			b1 += float32(r[1] * s)
+			a2 += float32(r[2] * v)
+			b2 += float32(r[2] * s)
+			a3 += float32(r[3] * v)
+			b3 += float32(r[3] * s)
+		}
+		o[0], o[1], o[2], o[3] = a0, a1, a2, a3
+		e[0], e[1], e[2], e[3] = b0, b1, b2, b3
 	}
 }
 
@@ -98,11 +218,5 @@ func softmax(x []float32) float32 {
 			top = v
 		}
 	}
-	var sum float64
-	for i, v := range x {
-		e := exp(float64(v - top))
-		x[i] = float32(e)
-		sum += e
-	}
-	return float32(1 / sum)
+	return float32(1 / expSum(x, top))
 }

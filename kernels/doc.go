@@ -1,5 +1,5 @@
 // Package kernels is the arithmetic of a language model on float32 slices:
-// matrix products, norms, rotary positions, attention over a KV cache, gated
+// matrix products, norms, rotary positions, attention over pages of KV, gated
 // activation, number formats, and sampling with the routing signals of a row.
 // It knows no request and no model.
 //
@@ -16,6 +16,6 @@
 // (NaN logits) are answered with an error.
 //
 // Read next: matrix.go for the weight layout and the two tiles that everything
-// heavy runs on, attention.go for how the KV cache uses the same tiles,
+// heavy runs on, attention.go for how pages of KV use the same tiles,
 // signals.go for what a router sees.
 package kernels

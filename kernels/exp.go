@@ -41,6 +41,31 @@ func exp(x float64) float64 {
 	return float64(p * math.Float64frombits(expTable[k&31]+uint64(k>>5)<<52))
 }
 
+// expSum replaces each of x by exp(x - top) and returns their sum in float64.
+// It repeats the body of exp, which is too long to be inlined: the calls would
+// take an eighth of a softmax.
+func expSum(x []float32, top float32) float64 {
+	var sum float64
+	for i, v := range x {
+		d := float64(v - top)
+		if !(d >= expMin && d <= expMax) {
+			d = expEdge(d)
+			x[i] = float32(d)
+			sum += d
+			continue
+		}
+		t := float64(d*log2e32) + roundMagic
+		k := int64(math.Float64bits(t)) - int64(math.Float64bits(roundMagic))
+		r := d - float64((t-roundMagic)*ln2by32)
+		r2 := float64(r * r)
+		p := (1 + r) + float64(r2*((0.5+float64(r*(1.0/6)))+float64(r2*(1.0/24))))
+		e := float64(p * math.Float64frombits(expTable[k&31]+uint64(k>>5)<<52))
+		x[i] = float32(e)
+		sum += e
+	}
+	return sum
+}
+
 func expEdge(x float64) float64 {
 	switch {
 	case x < expMin:

@@ -75,30 +75,33 @@ func MatMulRows(y []float32, m *Matrix, x []float32, n, from, to int) {
 }
 
 // tile1 computes four rows against one column: y[i] = sum over k of w[k][i]*x[k].
-// Unrolling by four keeps the loop out of the way of the adders.
+// Unrolling by four keeps the loop out of the way of the adders; elements are
+// indexed as their bounds are proven once, those of sub-slices are not.
 func tile1(y *[Lanes]float32, w [][Lanes]float32, x []float32) {
 	var a0, a1, a2, a3 float32
 	w = w[:len(x)]
 	k := 0
 	for ; k <= len(x)-4; k += 4 {
-		r := (*[4][Lanes]float32)(w[k:])
-		v := (*[4]float32)(x[k:])
-		a0 += float32(r[0][0] * v[0])
-		a1 += float32(r[0][1] * v[0])
-		a2 += float32(r[0][2] * v[0])
-		a3 += float32(r[0][3] * v[0])
-		a0 += float32(r[1][0] * v[1])
-		a1 += float32(r[1][1] * v[1])
-		a2 += float32(r[1][2] * v[1])
-		a3 += float32(r[1][3] * v[1])
-		a0 += float32(r[2][0] * v[2])
-		a1 += float32(r[2][1] * v[2])
-		a2 += float32(r[2][2] * v[2])
-		a3 += float32(r[2][3] * v[2])
-		a0 += float32(r[3][0] * v[3])
-		a1 += float32(r[3][1] * v[3])
-		a2 += float32(r[3][2] * v[3])
-		a3 += float32(r[3][3] * v[3])
+		r, v := &w[k], x[k]
+		a0 += float32(r[0] * v)
+		a1 += float32(r[1] * v)
+		a2 += float32(r[2] * v)
+		a3 += float32(r[3] * v)
+		r, v = &w[k+1], x[k+1]
+		a0 += float32(r[0] * v)
+		a1 += float32(r[1] * v)
+		a2 += float32(r[2] * v)
+		a3 += float32(r[3] * v)
+		r, v = &w[k+2], x[k+2]
+		a0 += float32(r[0] * v)
+		a1 += float32(r[1] * v)
+		a2 += float32(r[2] * v)
+		a3 += float32(r[3] * v)
+		r, v = &w[k+3], x[k+3]
+		a0 += float32(r[0] * v)
+		a1 += float32(r[1] * v)
+		a2 += float32(r[2] * v)
+		a3 += float32(r[3] * v)
 	}
 	for ; k < len(x); k++ {
 		r, v := &w[k], x[k]
@@ -117,41 +120,42 @@ func tile2(y, z *[Lanes]float32, w [][Lanes]float32, x, u []float32) {
 	w, u = w[:len(x)], u[:len(x)]
 	k := 0
 	for ; k <= len(x)-4; k += 4 {
-		r := (*[4][Lanes]float32)(w[k:])
-		v := (*[4]float32)(x[k:])
-		s := (*[4]float32)(u[k:])
-		a0 += float32(r[0][0] * v[0])
-		b0 += float32(r[0][0] * s[0])
-		a1 += float32(r[0][1] * v[0])
-		b1 += float32(r[0][1] * s[0])
-		a2 += float32(r[0][2] * v[0])
-		b2 += float32(r[0][2] * s[0])
-		a3 += float32(r[0][3] * v[0])
-		b3 += float32(r[0][3] * s[0])
-		a0 += float32(r[1][0] * v[1])
-		b0 += float32(r[1][0] * s[1])
-		a1 += float32(r[1][1] * v[1])
-		b1 += float32(r[1][1] * s[1])
-		a2 += float32(r[1][2] * v[1])
-		b2 += float32(r[1][2] * s[1])
-		a3 += float32(r[1][3] * v[1])
-		b3 += float32(r[1][3] * s[1])
-		a0 += float32(r[2][0] * v[2])
-		b0 += float32(r[2][0] * s[2])
-		a1 += float32(r[2][1] * v[2])
-		b1 += float32(r[2][1] * s[2])
-		a2 += float32(r[2][2] * v[2])
-		b2 += float32(r[2][2] * s[2])
-		a3 += float32(r[2][3] * v[2])
-		b3 += float32(r[2][3] * s[2])
-		a0 += float32(r[3][0] * v[3])
-		b0 += float32(r[3][0] * s[3])
-		a1 += float32(r[3][1] * v[3])
-		b1 += float32(r[3][1] * s[3])
-		a2 += float32(r[3][2] * v[3])
-		b2 += float32(r[3][2] * s[3])
-		a3 += float32(r[3][3] * v[3])
-		b3 += float32(r[3][3] * s[3])
+		r, v, s := &w[k], x[k], u[k]
+		a0 += float32(r[0] * v)
+		b0 += float32(r[0] * s)
+		a1 += float32(r[1] * v)
+		b1 += float32(r[1] * s)
+		a2 += float32(r[2] * v)
+		b2 += float32(r[2] * s)
+		a3 += float32(r[3] * v)
+		b3 += float32(r[3] * s)
+		r, v, s = &w[k+1], x[k+1], u[k+1]
+		a0 += float32(r[0] * v)
+		b0 += float32(r[0] * s)
+		a1 += float32(r[1] * v)
+		b1 += float32(r[1] * s)
+		a2 += float32(r[2] * v)
+		b2 += float32(r[2] * s)
+		a3 += float32(r[3] * v)
+		b3 += float32(r[3] * s)
+		r, v, s = &w[k+2], x[k+2], u[k+2]
+		a0 += float32(r[0] * v)
+		b0 += float32(r[0] * s)
+		a1 += float32(r[1] * v)
+		b1 += float32(r[1] * s)
+		a2 += float32(r[2] * v)
+		b2 += float32(r[2] * s)
+		a3 += float32(r[3] * v)
+		b3 += float32(r[3] * s)
+		r, v, s = &w[k+3], x[k+3], u[k+3]
+		a0 += float32(r[0] * v)
+		b0 += float32(r[0] * s)
+		a1 += float32(r[1] * v)
+		b1 += float32(r[1] * s)
+		a2 += float32(r[2] * v)
+		b2 += float32(r[2] * s)
+		a3 += float32(r[3] * v)
+		b3 += float32(r[3] * s)
 	}
 	for ; k < len(x); k++ {
 		r, v, s := &w[k], x[k], u[k]

@@ -1,15 +1,15 @@
 // Package model is what a language model is: its configuration, its weights,
-// its tokenizer and the forward pass over KV caches. Supported is the Qwen3
-// architecture (RMSNorm, rotary positions, grouped-query attention with norms
-// on queries and keys, SwiGLU).
+// its tokenizer and the forward pass over a pool of KV blocks. Supported is
+// the Qwen3 architecture (RMSNorm, rotary positions, grouped-query attention
+// with norms on queries and keys, SwiGLU).
 //
 // The invariant that matters: the logits of a token depend on the tokens
 // before it and on the weights, bitwise, and on nothing else: not on the other
-// rows of a step, not on how a prompt was cut into steps, not on what a KV
-// held before it was overwritten (case G1). A Model never changes after Load
-// and is safe for concurrent use; a Workspace and a KV belong to one goroutine
-// at a time.
+// rows of a step, not on how a prompt was cut into steps, not on whether its
+// beginning was computed for another sequence, not on what a block held before
+// it was overwritten (case G1). A Model never changes after Load and is safe for
+// concurrent use; a Workspace and a Pool belong to one goroutine at a time.
 //
-// Read next: Load in load.go, Forward in forward.go, KV in kv.go; package tiny
+// Read next: Load in load.go, Forward in forward.go, Pool in kv.go; package tiny
 // has the models that come with the program.
 package model

@@ -1,18 +1,19 @@
 package model
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"tokenrouter/kernels"
 )
 
-// Row is one sequence's part of a step: Tokens at positions Start,
-// Start+1, ... of KV. What KV held from Start on is overwritten.
+// Row is one sequence's part of a step: Tokens at positions Start, Start+1, ...
+// Its KV lies in the pool's blocks Blocks: position p in Blocks[p/BlockLen].
+// What is before Start was written by earlier steps, for this sequence or for
+// another that begins with the same tokens, and is only read; what is at Start
+// and behind is overwritten. Blocks beyond the row's last position are allowed.
 type Row struct {
-	KV     *KV
-	Start  int     // 0..KV.Len()
+	Blocks []int32
+	Start  int
 	Tokens []int32 // at least one
 	Logits bool    // wanted: the logits after the last token
 	Hidden bool    // wanted: the hidden state of the last token, after the final norm
@@ -20,9 +21,9 @@ type Row struct {
 
 // token is one position of a step under way.
 type token struct {
-	kv  *KV
-	pos int
-	row int
+	pos   int
+	row   int
+	first int // where its row's KV begins in the workspace's pages
 }
 
 // Workspace holds the intermediate values of a step and its results. The zero
@@ -33,6 +34,7 @@ type Workspace struct {
 	Threads int
 
 	tokens         []token
+	pages          [][]kernels.Tile // the blocks of all rows in turn
 	x, y, q, kv    []float32
 	att, out, ffn  []float32
 	act, scratch   []float32
@@ -67,10 +69,10 @@ func sized[T any](s []T, n int) []T {
 }
 
 // Forward runs one step over rows: prompts, parts of prompts and single tokens
-// mixed. All tokens pass through the matrices together. On an error no KV has
-// changed.
-func (m *Model) Forward(ws *Workspace, rows []Row) error {
-	if err := m.admit(ws, rows); err != nil {
+// mixed. All tokens pass through the matrices together. An error that a row is
+// to blame for is a *RowError; on an error nothing in the pool has changed.
+func (m *Model) Forward(ws *Workspace, pool *Pool, rows []Row) error {
+	if err := m.admit(ws, pool, rows); err != nil {
 		return err
 	}
 	c := &m.Config
@@ -84,11 +86,11 @@ func (m *Model) Forward(ws *Workspace, rows []Row) error {
 	for l := range m.layers {
 		w := &m.layers[l]
 		normRows(ws.y, ws.x, w.norm1, n, c.Eps)
-		m.store(ws, l, n)
+		m.store(ws, pool, l, n)
 		if l == len(m.layers)-1 {
 			n = ws.keepWanted(rows, d)
 		}
-		m.attend(ws, l, n, scale)
+		m.attend(ws, pool, l, n, scale)
 		ws.mul(ws.out, &w.o, ws.att, n)
 		kernels.Add(ws.x[:n*d], ws.out)
 		normRows(ws.y, ws.x, w.norm2, n, c.Eps)
@@ -104,82 +106,6 @@ func (m *Model) Forward(ws *Workspace, rows []Row) error {
 	return nil
 }
 
-// admit checks every row before anything changes, then lays out the step.
-func (m *Model) admit(ws *Workspace, rows []Row) error {
-	n, wanted, err := m.check(rows)
-	for i := range rows {
-		if rows[i].KV != nil {
-			rows[i].KV.step = false
-		}
-	}
-	if err != nil {
-		return err
-	}
-	ws.tokens = sized(ws.tokens, n)[:0]
-	room := 0
-	for i := range rows {
-		r := &rows[i]
-		end := r.Start + len(r.Tokens)
-		r.KV.grow(end)
-		r.KV.n = end
-		room = max(room, r.KV.caches[0].ScratchLen())
-		for p := r.Start; p < end; p++ {
-			ws.tokens = append(ws.tokens, token{r.KV, p, i})
-		}
-	}
-	c := &m.Config
-	q := c.Heads * c.HeadDim
-	ws.x = sized(ws.x, n*c.Hidden)
-	ws.y = sized(ws.y, n*c.Hidden)
-	ws.out = sized(ws.out, n*c.Hidden)
-	ws.q = sized(ws.q, n*q)
-	ws.att = sized(ws.att, n*q)
-	ws.kv = sized(ws.kv, n*2*c.KVHeads*c.HeadDim)
-	ws.ffn = sized(ws.ffn, n*2*c.FFN)
-	ws.act = sized(ws.act, n*c.FFN)
-	ws.scratch = sized(ws.scratch, room)
-	ws.hidden = sized(ws.hidden, wanted*c.Hidden)
-	ws.logits = sized(ws.logits, wanted*c.Vocab)
-	ws.hiddenAt = sized(ws.hiddenAt, len(rows))
-	ws.logitsAt = sized(ws.logitsAt, len(rows))
-	ws.width, ws.vocab = c.Hidden, c.Vocab
-	return nil
-}
-
-// check counts the tokens of a step and the rows with a result.
-func (m *Model) check(rows []Row) (tokens, wanted int, err error) {
-	if len(rows) == 0 {
-		return 0, 0, errors.New("model: a step needs at least one row")
-	}
-	for i := range rows {
-		r := &rows[i]
-		end := r.Start + len(r.Tokens)
-		switch {
-		case r.KV == nil || r.KV.m != m:
-			return 0, 0, fmt.Errorf("model: row %d has no KV of %s: make it with NewKV of the same model", i, m.Name)
-		case r.KV.step:
-			return 0, 0, fmt.Errorf("model: row %d shares its KV with another row of the step: join them into one row", i)
-		case len(r.Tokens) == 0:
-			return 0, 0, fmt.Errorf("model: row %d has no tokens: leave it out of the step", i)
-		case r.Start < 0 || r.Start > r.KV.n:
-			return 0, 0, fmt.Errorf("model: row %d starts at position %d, but its KV holds %d: feed what is missing first", i, r.Start, r.KV.n)
-		case end > m.Config.MaxPos:
-			return 0, 0, fmt.Errorf("model: row %d reaches position %d, but %s has max_position_embeddings %d: end the request there", i, end-1, m.Name, m.Config.MaxPos)
-		}
-		for _, id := range r.Tokens {
-			if id < 0 || int(id) >= m.Config.Vocab {
-				return 0, 0, fmt.Errorf("model: row %d has token %d, but %s knows 0..%d: check that the tokenizers are equal", i, id, m.Name, m.Config.Vocab-1)
-			}
-		}
-		r.KV.step = true
-		tokens += len(r.Tokens)
-		if r.Logits || r.Hidden {
-			wanted++
-		}
-	}
-	return tokens, wanted, nil
-}
-
 func normRows(y, x, w []float32, n int, eps float32) {
 	d := len(w)
 	for i := range n {
@@ -188,26 +114,27 @@ func normRows(y, x, w []float32, n int, eps float32) {
 }
 
 // store computes keys and values of layer l for all tokens and puts them into
-// their KV, all before any of them is attended to.
-func (m *Model) store(ws *Workspace, l, n int) {
+// their blocks, all before any of them is attended to.
+func (m *Model) store(ws *Workspace, p *Pool, l, n int) {
 	w, c := &m.layers[l], &m.Config
 	dim, half := c.HeadDim, c.KVHeads*c.HeadDim
 	ws.mul(ws.kv, &w.kv, ws.y, n)
 	for i := range n {
 		t := &ws.tokens[i]
 		kv := ws.kv[i*2*half:][:2*half]
+		page := ws.pages[t.first+t.pos/BlockLen]
 		for h := range c.KVHeads {
 			k := kv[h*dim:][:dim]
 			kernels.RMSNorm(k, k, w.kNorm, c.Eps)
 			m.rope.Apply(k, t.pos)
-			t.kv.caches[l*c.KVHeads+h].Put(t.pos, k, kv[half+h*dim:][:dim])
+			p.layout.Put(page[p.at(l, h):], t.pos%BlockLen, k, kv[half+h*dim:][:dim])
 		}
 	}
 }
 
 // attend computes queries of layer l for the first n tokens and what they
 // gather from the KV, into ws.att.
-func (m *Model) attend(ws *Workspace, l, n int, scale float32) {
+func (m *Model) attend(ws *Workspace, p *Pool, l, n int, scale float32) {
 	w, c := &m.layers[l], &m.Config
 	dim, all, group := c.HeadDim, c.Heads*c.HeadDim, c.Heads/c.KVHeads
 	ws.mul(ws.q, &w.q, ws.y, n)
@@ -222,7 +149,7 @@ func (m *Model) attend(ws *Workspace, l, n int, scale float32) {
 		kernels.Scale(q, scale)
 		for h := range c.KVHeads {
 			part := h * group * dim
-			t.kv.caches[l*c.KVHeads+h].Attend(out[part:], q[part:], group, t.pos+1, ws.scratch)
+			p.layout.Attend(out[part:], q[part:], ws.pages[t.first:], p.at(l, h), group, t.pos+1, ws.scratch)
 		}
 	}
 }

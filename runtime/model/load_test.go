@@ -157,7 +157,7 @@ func FuzzConfig(f *testing.F) {
 		}
 		// Weights and config agree, so a step must work.
 		var ws model.Workspace
-		if err := m.Forward(&ws, []model.Row{{KV: m.NewKV(), Tokens: []int32{1}, Logits: true}}); err != nil && !bytes.Contains([]byte(err.Error()), []byte("token 1")) {
+		if err := m.Forward(&ws, m.NewPool(1), []model.Row{{Blocks: []int32{0}, Tokens: []int32{1}, Logits: true}}); err != nil && !bytes.Contains([]byte(err.Error()), []byte("token 1")) {
 			t.Fatal(err)
 		}
 	})

@@ -16,18 +16,19 @@ func BenchmarkDecode(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/batch=%d", name, batch), func(b *testing.B) {
 				m := load(b, name)
 				var ws model.Workspace
+				kv := m.NewPool(9 * batch)
 				rows := make([]model.Row, batch)
 				ids := prompt(50)
 				for i := range rows {
-					rows[i] = model.Row{KV: m.NewKV(), Tokens: ids, Logits: true}
+					rows[i] = model.Row{Blocks: table(9*i, 140), Tokens: ids, Logits: true}
 				}
-				step(b, m, &ws, rows...)
+				step(b, m, &ws, kv, rows...)
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
 					for j := range rows {
 						rows[j].Start, rows[j].Tokens = 50+i%90, ids[:1]
 					}
-					if err := m.Forward(&ws, rows); err != nil {
+					if err := m.Forward(&ws, kv, rows); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -45,10 +46,11 @@ func BenchmarkPrefill(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
 				m := load(b, name)
 				ws := model.Workspace{Threads: threads}
-				rows := []model.Row{{KV: m.NewKV(), Tokens: prompt(50), Logits: true}}
+				kv := m.NewPool(4)
+				rows := []model.Row{{Blocks: table(0, 50), Tokens: prompt(50), Logits: true}}
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := m.Forward(&ws, rows); err != nil {
+					if err := m.Forward(&ws, kv, rows); err != nil {
 						b.Fatal(err)
 					}
 				}

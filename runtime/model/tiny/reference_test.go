@@ -126,11 +126,12 @@ func compareLogits(t *testing.T, m *model.Model, f *safetensors.File, key string
 		t.Fatal(err)
 	}
 	var ws model.Workspace
-	kv := m.NewKV()
+	blocks := table(0, len(ids))
+	kv := m.NewPool(len(blocks))
 	from := len(ids) - last - 1
-	step(t, m, &ws, model.Row{KV: kv, Tokens: ids[:from]})
+	step(t, m, &ws, kv, model.Row{Blocks: blocks, Tokens: ids[:from]})
 	for i := range last {
-		step(t, m, &ws, model.Row{KV: kv, Start: from + i, Tokens: ids[from+i : from+i+1], Logits: true})
+		step(t, m, &ws, kv, model.Row{Blocks: blocks, Start: from + i, Tokens: ids[from+i : from+i+1], Logits: true})
 		got, ref := ws.Logits(0), want[i*m.Config.Vocab:][:m.Config.Vocab]
 		var diff, size float64
 		for j := range ref {
@@ -144,22 +145,33 @@ func compareLogits(t *testing.T, m *model.Model, f *safetensors.File, key string
 	}
 }
 
-func step(t testing.TB, m *model.Model, ws *model.Workspace, rows ...model.Row) {
+func step(t testing.TB, m *model.Model, ws *model.Workspace, kv *model.Pool, rows ...model.Row) {
 	t.Helper()
-	if err := m.Forward(ws, rows); err != nil {
+	if err := m.Forward(ws, kv, rows); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// table names the blocks of a sequence of n positions, from one id on.
+func table(from, n int) []int32 {
+	ids := make([]int32, (n+model.BlockLen-1)/model.BlockLen)
+	for i := range ids {
+		ids[i] = int32(from + i)
+	}
+	return ids
 }
 
 // write answers a prompt greedily with at most 160 new tokens.
 func write(t testing.TB, m *model.Model, prompt []int32) []int32 {
 	t.Helper()
 	var ws model.Workspace
-	kv := m.NewKV()
-	next := prompt
+	blocks := table(0, len(prompt)+160)
+	kv := m.NewPool(len(blocks))
+	next, fed := prompt, 0
 	var out []int32
 	for range 160 {
-		step(t, m, &ws, model.Row{KV: kv, Start: kv.Len(), Tokens: next, Logits: true})
+		step(t, m, &ws, kv, model.Row{Blocks: blocks, Start: fed, Tokens: next, Logits: true})
+		fed += len(next)
 		id, err := kernels.Argmax(ws.Logits(0))
 		if err != nil {
 			t.Fatal(err)

@@ -13,11 +13,12 @@ func TestThreadsChangeNothing(t *testing.T) {
 	m := load(t, "tiny-842k")
 	run := func(threads int) []float32 {
 		ws := model.Workspace{Threads: threads}
+		kv := m.NewPool(25)
 		var rows []model.Row
 		for i := range 5 {
-			rows = append(rows, model.Row{KV: m.NewKV(), Tokens: prompt(40 + 7*i), Logits: true})
+			rows = append(rows, model.Row{Blocks: table(5*i, 80), Tokens: prompt(40 + 7*i), Logits: true})
 		}
-		step(t, m, &ws, rows...)
+		step(t, m, &ws, kv, rows...)
 		var all []float32
 		for i := range rows {
 			all = append(all, ws.Logits(i)...)

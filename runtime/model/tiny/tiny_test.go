@@ -69,10 +69,10 @@ func TestLogitBits(t *testing.T) {
 	} {
 		m := load(t, name)
 		var ws model.Workspace
-		kv := m.NewKV()
+		kv := m.NewPool(4)
 		h := sha256.New()
 		for i, id := range prompt(60) {
-			step(t, m, &ws, model.Row{KV: kv, Start: i, Tokens: []int32{id}, Logits: true})
+			step(t, m, &ws, kv, model.Row{Blocks: []int32{2, 0, 3, 1}, Start: i, Tokens: []int32{id}, Logits: true})
 			for _, l := range ws.Logits(0) {
 				h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(l)))
 			}

@@ -1,14 +1,8 @@
-// Package native executes batches with the embedded forward pass.
-//
-// The invariant that matters: what a row yields depends on its own tokens, its
-// sampling key and the model, never on the batch it is in.
-//
-// Read native.go, then runtime/model for the forward pass and kernels for the
-// sample and its routing signals.
 package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -23,22 +17,28 @@ type Runner struct {
 	model *model.Model
 	self  int // index among the session's models, part of the sampling key
 	ws    *model.Workspace
-	kv    map[event.ReqID]*entry
-	spare []*model.KV
+	pool  *model.Pool
+	reqs  map[event.ReqID]*entry
+	spare []*entry
 	rows  []model.Row
 	draw  kernels.Sampler
 	sig   kernels.Signals // of the row at hand
 }
 
-type entry struct {
-	kv     *model.KV
-	hidden []float32
-}
+// maxBlocks bounds the KV blocks of a runner that was not told how many there
+// are: 16 million positions.
+const maxBlocks = 1 << 20
 
-// New makes a runner for model m at place self among the session's models.
-func New(m *model.Model, self int) *Runner {
+// New makes a runner for model m at place self among the session's models. Its
+// memory grows with the block ids that its batches name.
+func New(m *model.Model, self int) *Runner { return NewWithBlocks(m, self, maxBlocks) }
+
+// NewWithBlocks is New for a core whose KV pool has the given number of blocks
+// of model.BlockLen positions; a batch that names another is refused.
+func NewWithBlocks(m *model.Model, self, blocks int) *Runner {
 	return &Runner{
-		model: m, self: self, ws: &model.Workspace{Threads: runtime.GOMAXPROCS(0)}, kv: map[event.ReqID]*entry{},
+		model: m, self: self, ws: &model.Workspace{Threads: runtime.GOMAXPROCS(0)},
+		pool: m.NewPool(blocks), reqs: map[event.ReqID]*entry{},
 	}
 }
 
@@ -50,30 +50,31 @@ func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([
 	r.rows = r.rows[:0]
 	for i := range b.Rows {
 		row := &b.Rows[i]
-		e := r.kv[row.Req]
-		if e == nil {
-			e = &entry{kv: r.takeKV()}
-			r.kv[row.Req] = e
+		blocks, err := r.place(row)
+		if err != nil {
+			return out, err
 		}
-		if row.Start > e.kv.Len() {
-			return out, fmt.Errorf("%s: request %d asks for position %d, its KV ends at %d", r.model.Name, row.Req, row.Start, e.kv.Len())
-		}
-		r.rows = append(r.rows, model.Row{KV: e.kv, Start: row.Start, Tokens: row.Tokens, Logits: row.Sample, Hidden: row.Sample})
+		r.rows = append(r.rows, model.Row{Blocks: blocks, Start: row.Start, Tokens: row.Tokens, Logits: row.Sample, Hidden: row.Sample})
 	}
-	if err := r.model.Forward(r.ws, r.rows); err != nil {
+	if err := r.model.Forward(r.ws, r.pool, r.rows); err != nil {
+		var blame *model.RowError
+		if errors.As(err, &blame) {
+			return out, fmt.Errorf("%s: request %d %s", r.model.Name, b.Rows[blame.Row].Req, blame.Text)
+		}
 		return out, err
 	}
 	for i := range b.Rows {
 		row := &b.Rows[i]
+		e := r.reqs[row.Req]
+		e.n = row.Start + len(row.Tokens)
 		if !row.Sample {
 			continue
 		}
 		o, err := r.output(row, r.ws.Logits(i))
 		if err != nil {
-			return out, fmt.Errorf("%s: request %d at position %d: %w", r.model.Name, row.Req, row.Start+len(row.Tokens), err)
+			return out, fmt.Errorf("%s: request %d at position %d: %w", r.model.Name, row.Req, e.n, err)
 		}
 		out = append(out, o)
-		e := r.kv[row.Req]
 		e.hidden = append(e.hidden[:0], r.ws.Hidden(i)...)
 	}
 	return out, nil
@@ -99,28 +100,10 @@ func (r *Runner) output(row *event.Row, logits []float32) (event.Output, error) 
 	return o, err
 }
 
-func (r *Runner) takeKV() *model.KV {
-	if n := len(r.spare); n > 0 {
-		kv := r.spare[n-1]
-		r.spare = r.spare[:n-1]
-		return kv
-	}
-	return r.model.NewKV()
-}
-
-// Free drops the KV of a request.
-func (r *Runner) Free(id event.ReqID) {
-	if e := r.kv[id]; e != nil {
-		delete(r.kv, id)
-		e.kv.Reset()
-		r.spare = append(r.spare, e.kv)
-	}
-}
-
 // Hidden copies the last hidden state (after the final norm) of the request's
 // newest sampled row into dst.
 func (r *Runner) Hidden(id event.ReqID, dst []float32) ([]float32, bool) {
-	e := r.kv[id]
+	e := r.reqs[id]
 	if e == nil || len(e.hidden) == 0 {
 		return dst[:0], false
 	}
@@ -129,6 +112,6 @@ func (r *Runner) Hidden(id event.ReqID, dst []float32) ([]float32, bool) {
 
 // Close frees everything.
 func (r *Runner) Close() error {
-	r.kv, r.spare = nil, nil
+	r.ws, r.pool, r.reqs, r.spare, r.rows = nil, nil, nil, nil, nil
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/model"
 	"tokenrouter/runtime/model/tiny"
 	"tokenrouter/runtime/runner/native"
 )
@@ -20,8 +21,22 @@ func newRunner(t testing.TB, self int) *native.Runner {
 	return native.New(m, self)
 }
 
+// row is a sampling row of a request that has the blocks from 4*id on.
 func row(id event.ReqID, start int, s event.Sampling, tokens ...event.Token) event.Row {
-	return event.Row{Req: id, Start: start, Tokens: tokens, Sample: true, Sampling: s}
+	return event.Row{
+		Req: id, Start: start, Tokens: tokens, Sample: true, Sampling: s, Prefill: start == 0,
+		Blocks: table(4*int(id)+start/model.BlockLen, start%model.BlockLen+len(tokens)),
+	}
+}
+
+// table is blocks for n positions, from one id on.
+func table(from, n int) []event.Block {
+	var ids []event.Block
+	for ; n > 0; n -= model.BlockLen {
+		ids = append(ids, event.Block(from))
+		from++
+	}
+	return ids
 }
 
 func step(t testing.TB, r *native.Runner, rows ...event.Row) []event.Output {

@@ -89,7 +89,7 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 	recording := tape.New()
 	cfg := c.config(f, w)
 	for i, m := range c.models {
-		cfg.Runners = append(cfg.Runners, paced.New(native.New(m, i), pacer, i))
+		cfg.Runners = append(cfg.Runners, paced.New(native.NewWithBlocks(m, i, f.KVTokens/model.BlockLen), pacer, i))
 	}
 	cfg.Pacer, cfg.Profile = pacer, &profile
 	cfg.Policy, cfg.Params = policy, params

@@ -76,7 +76,7 @@ func newRuntime(t testing.TB, s setup) *live.Runtime {
 	}
 	var runs []runner.Runner
 	for i, name := range s.models {
-		var r runner.Runner = native.New(loadModel(t, name), i)
+		var r runner.Runner = native.NewWithBlocks(loadModel(t, name), i, s.kvTokens/model.BlockLen)
 		if s.wrap != nil {
 			r = s.wrap(r)
 		}

@@ -146,7 +146,8 @@ func oracle(logits []float32, p SampleParams, u float64) (id int, slack float64)
 	cut := p.TopK > 0 && p.TopK < len(prob) || p.TopP > 0 && p.TopP < 1
 	slack = math.Inf(1)
 	if cut {
-		sort.SliceStable(order, func(a, b int) bool { return prob[order[a]] > prob[order[b]] })
+		// By logit: different ones may round to the same probability.
+		sort.SliceStable(order, func(a, b int) bool { return logits[order[a]] > logits[order[b]] })
 	}
 	if p.TopK > 0 && p.TopK < len(order) {
 		order = order[:p.TopK]
@@ -180,6 +181,9 @@ func oracle(logits []float32, p SampleParams, u float64) (id int, slack float64)
 }
 
 func TestSampleOracle(t *testing.T) {
+	if got, err := new(Sampler).Sample([]float32{2.7755576e-17, 5.551115e-17}, SampleParams{Temperature: 1, TopK: 1}, 0.9); err != nil || got != 1 {
+		t.Errorf("top 1 of two logits with one probability: %d, %v", got, err)
+	}
 	var sm Sampler
 	rapid.Check(t, func(t *rapid.T) {
 		logits := rapid.SliceOfN(rapid.Float32Range(-20, 20), 1, 60).Draw(t, "logits")

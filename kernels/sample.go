@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// SampleParams say how a token is drawn. Temperature 0 or below is greedy.
+// SampleParams say how a token is drawn. Temperature 0 or below, and TopK 1, are
+// greedy.
 // TopK 0 or below, and TopP 0 or below or 1 and above, do not truncate. The
 // order is temperature, then TopK, then TopP on what is left.
 type SampleParams struct {

@@ -146,8 +146,14 @@ func oracle(logits []float32, p SampleParams, u float64) (id int, slack float64)
 	cut := p.TopK > 0 && p.TopK < len(prob) || p.TopP > 0 && p.TopP < 1
 	slack = math.Inf(1)
 	if cut {
-		// By logit: different ones may round to the same probability.
-		sort.SliceStable(order, func(a, b int) bool { return logits[order[a]] > logits[order[b]] })
+		by := prob
+		if p.TopK == 1 { // greedy: different logits may round to one probability
+			by = make([]float64, len(logits))
+			for i, l := range logits {
+				by[i] = float64(l)
+			}
+		}
+		sort.SliceStable(order, func(a, b int) bool { return by[order[a]] > by[order[b]] })
 	}
 	if p.TopK > 0 && p.TopK < len(order) {
 		order = order[:p.TopK]

@@ -74,7 +74,7 @@ func TestBestIsTheBest(t *testing.T) {
 			if err := q.screen(); err != nil {
 				t.Fatal(c.name, err)
 			}
-			star, best, err := q.final()
+			star, best, err := q.final(q)
 			if err != nil {
 				t.Fatal(c.name, err)
 			}
@@ -163,6 +163,32 @@ func TestBand(t *testing.T) {
 	}
 	if a.Flips || !(a.Low < a.Throughput && a.Throughput < a.High) || a.Low < .97*a.Throughput || a.High > 1.03*a.Throughput {
 		t.Errorf("flips %v, %v in %v to %v", a.Flips, a.Throughput, a.Low, a.High)
+	}
+}
+
+// TestBandOfTheFirst: where the small model never waits, its step time alone sets
+// the pace, so a band that left it out would be a single value.
+func TestBandOfTheFirst(t *testing.T) {
+	three := [][]float64{{.75, .25, 0}, {.9, 0, .1}, {1, 0, 0}}
+	for _, s := range []*Spec{
+		pair(1024, .35, 6, 27.9),
+		{N: 512, P: three, Step: flat(6, 14.7, 48.3)},
+	} {
+		a, err := Best(s, Options{NoTails: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for f, got := range map[float64]float64{.98: a.High, 1.02: a.Low} {
+			m := *s
+			m.B, m.Step, m.Quantum = a.B, slices.Clone(s.Step), .01
+			m.Step[0].Base *= f
+			r, err := CountSim(&m, 20_000, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, "the band", got, r.Throughput, 4e-3)
+			near(t, "the pace", r.Throughput, a.Throughput/f, 4e-3)
+		}
 	}
 }
 

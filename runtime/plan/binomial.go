@@ -1,5 +1,10 @@
 package plan
 
+import (
+	"math"
+	"slices"
+)
+
 // binomial draws the number of successes by inversion: one uniform number a
 // draw, and a larger one never gives fewer successes. So systems that read the
 // same uniform numbers stay as alike as they can.
@@ -13,22 +18,29 @@ type binomial struct {
 // cdf is a distribution function from lo on. What lies outside has less than
 // 1e-15 together.
 type cdf struct {
-	lo int
-	at []float64
+	lo    int
+	at    []float64
+	guide *[guides]uint16 // of a row that is kept: where a search for u from k/guides on starts
 }
+
+// guides makes a search take a step or two.
+const guides = 64
 
 // keptValues bounds the memory of a binomial. What is beyond is built anew for
 // each draw, which happens with tens of thousands of requests only.
 const keptValues = 1 << 20
 
 func (b *binomial) draw(n int, u float64) int {
-	row := &b.last
 	if n < len(b.rows) && b.rows[n].at != nil {
-		row = &b.rows[n]
-	} else {
-		b.build(n)
+		row := &b.rows[n]
+		lo := int(row.guide[int(u*guides)])
+		for row.at[lo] <= u {
+			lo++
+		}
+		return row.lo + lo
 	}
-	at := row.at
+	b.build(n)
+	at := b.last.at
 	lo, hi := 0, len(at)-1
 	for hi-lo > 8 {
 		if mid := (lo + hi) / 2; at[mid] > u {
@@ -40,7 +52,7 @@ func (b *binomial) draw(n int, u float64) int {
 	for lo < hi && at[lo] <= u {
 		lo++
 	}
-	return row.lo + lo
+	return b.last.lo + lo
 }
 
 func (b *binomial) build(n int) {
@@ -52,7 +64,21 @@ func (b *binomial) build(n int) {
 	for n >= len(b.rows) {
 		b.rows = append(b.rows, cdf{})
 	}
-	b.rows[n] = cdf{b.last.lo, append([]float64(nil), b.last.at...)}
+	b.rows[n] = cdf{lo: b.last.lo, at: slices.Clone(b.last.at)}
+	b.rows[n].lead()
+}
+
+// lead fills in the guide. A row has 65,536 entries or more only where draws
+// vary by thousands; then some of its searches start early.
+func (c *cdf) lead() {
+	c.guide = new([guides]uint16)
+	i := 0
+	for k := range c.guide {
+		for c.at[i] <= float64(k)/guides {
+			i++
+		}
+		c.guide[k] = uint16(min(i, math.MaxUint16))
+	}
 }
 
 // fill works outwards from the mode, where the mass is, by the ratio of

@@ -10,12 +10,12 @@ const maxStates = 1 << 20
 
 // Chain solves the system exactly, as a Markov chain over how many requests wait
 // and run where and how long each batch has left (TokenRouter paper, throughput
-// model; spec 1.2). All batches that end at one instant are routed before any
+// model; §1.2). All batches that end at one instant are routed before any
 // starts, and requests that stay count towards B like those that come. The start
 // is all N requests waiting at model 0.
 //
 // A figure is what is expected per step of the chain over the time expected per
-// step, in its stationary vector (renewal-reward; spec 1.3). That does not ask for
+// step, in its stationary vector (renewal-reward; §2.1). That does not ask for
 // an aperiodic chain: p = 1 and deterministic routing are solved as they stand.
 // Where a run can end in one of several recurrent classes, figures are the mean
 // over runs; where nothing is left to chance, Classes counts also those that
@@ -70,7 +70,7 @@ func (y *system) deterministic() bool {
 // circles counts the classes that a deterministic system enters from the
 // placements of its waiting requests: it runs in a circle for ever, and in which
 // one is settled by the start (p = 1, step times 1 and 3, N = 2: the two requests
-// together or in turns, spec 1.3). Placements that stop are left out, and so is
+// together or in turns, §4.2). Placements that stop are left out, and so is
 // what goes beyond most states.
 func (y *system) circles(most int) int {
 	if ways(y.n, len(y.b)) > float64(most) {

@@ -128,7 +128,7 @@ func TestChainExtras(t *testing.T) {
 }
 
 // TestChainReference is the published setting, p = 0.35 and 6.0 / 27.9 ms
-// (spec 2): the predicted optimum is the one that was measured.
+// (§2.4): the predicted optimum is the one that was measured.
 func TestChainReference(t *testing.T) {
 	for _, byB1 := range [][]float64{{98.957, 110.323}, {142.339, 158.117, 151.891}, {187.190, 195.439, 207.954, 190.742}} {
 		n := len(byB1)
@@ -153,7 +153,7 @@ func TestChainReference(t *testing.T) {
 	}
 }
 
-// TestChainStates: the lumped states that can be reached are as many as spec 1.5
+// TestChainStates: the lumped states that can be reached are as many as §4.1
 // counts.
 func TestChainStates(t *testing.T) {
 	for _, c := range []struct{ n, b, want int }{
@@ -166,7 +166,7 @@ func TestChainStates(t *testing.T) {
 }
 
 // TestChainTies: throughput jumps where the small steps begin to fit the large
-// one exactly (spec 1.6).
+// one exactly (§4.4).
 func TestChainTies(t *testing.T) {
 	for _, c := range []struct {
 		large float64
@@ -184,7 +184,7 @@ func TestChainTies(t *testing.T) {
 }
 
 // TestChainSeveralClasses: with p = 1 two requests go together or in turns for
-// ever, and the start says which (spec 1.3).
+// ever, and the start says which (§4.2).
 func TestChainSeveralClasses(t *testing.T) {
 	s := &Spec{N: 2, P: [][]float64{{0, 1}, {1, 0}}, Step: flat(1, 3), Quantum: 1}
 	r := solved(t, s)

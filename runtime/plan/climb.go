@@ -12,6 +12,12 @@ func (q *search) most(m int) int {
 
 // vectors lists the feasible vectors, nil if there are more than most.
 func (q *search) vectors(most int) [][]int {
+	return q.grid(func(b int) int { return b + 1 }, most)
+}
+
+// grid lists the feasible vectors of the thresholds 1, next(1), next(next(1)),
+// ...; nil if there are more than most.
+func (q *search) grid(next func(int) int, most int) [][]int {
 	var out [][]int
 	b := ones(len(q.spec.P))
 	var fill func(m, spare int) bool
@@ -20,7 +26,7 @@ func (q *search) vectors(most int) [][]int {
 			out = append(out, slices.Clone(b))
 			return len(out) <= most
 		}
-		for b[m] = 1; b[m] <= min(q.most(m), 1+spare); b[m]++ {
+		for b[m] = 1; b[m] <= min(q.most(m), 1+spare); b[m] = next(b[m]) {
 			if !fill(m+1, spare-(b[m]-1)) {
 				return false
 			}
@@ -33,33 +39,130 @@ func (q *search) vectors(most int) [][]int {
 	return out
 }
 
-// climb goes from several starts to a vector none of whose neighbours is better,
-// first in long steps, then in shorter ones.
+// How a climb sets out.
+const (
+	scoutEvents = 1500
+	surveyed    = 200 // vectors of the coarse grid at most
+	hilltops    = 4   // that are climbed briefly
+	climbed     = 3   // of them, that are looked at closely
+)
+
+// climb looks for the best vector where not all of them are looked at. With more
+// than one threshold to choose the throughput has several hills: one model may
+// wait for many or another may, and in between is worse. So a scout surveys and
+// climbs them with short runs; those that may be the highest, and what is known to
+// be good, are looked at closely, and the climb goes on from there in short steps.
 func (q *search) climb() error {
-	best, err := q.value(ones(len(q.spec.P)))
+	scout := q.scout()
+	if err := scout.survey(); err != nil {
+		return err
+	}
+	tops, err := scout.tops()
 	if err != nil {
 		return err
 	}
-	for _, part := range []float64{.25, .5, .75} {
-		b := ones(len(q.spec.P))
-		for m := range b {
-			b[m] = 1 + int(part*float64(q.most(m)-1))
+	var from [][]int
+	for _, top := range tops[:min(climbed, len(tops))] {
+		if top.Throughput >= tops[0].Throughput*(1-scout.blur(tops[0], top)) {
+			from = append(from, top.B)
 		}
+	}
+	if q.Near != nil {
+		b := slices.Clone(q.Near)
 		q.fit(b)
+		from = append(from, b)
+	}
+	for _, b := range from {
 		p, err := q.value(b)
 		if err != nil {
 			return err
 		}
-		if beats(p, best) {
-			best = p
-		}
-	}
-	for step := max(1, q.n/8); step > 0; step /= 2 {
-		if best, err = q.ascend(best, step); err != nil {
+		if _, err = q.ascend(p, 2); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// scout is a search of the same system by short runs. It is q if its own are
+// short, and under a bound, where vectors from all over may be asked for.
+func (q *search) scout() *search {
+	if q.MaxP99 > 0 || q.method == ByFluid || (q.method == ByCountSim && q.Events <= refineEvents) {
+		return q
+	}
+	return q.brief(scoutEvents)
+}
+
+// brief is a search of the same system by the count simulator, with that many
+// events per vector.
+func (q *search) brief(events int) *search {
+	v := *q
+	v.method, v.Events = ByCountSim, events
+	v.forget()
+	return &v
+}
+
+// survey looks at vectors all over: the rule of [Explain], one threshold alone
+// at 1, 2, 3, 4, 6, 8, 12, ... and the largest it can have, and a coarse grid of
+// all of them.
+func (q *search) survey() error {
+	var out [][]int
+	for ratio := 2; len(out) == 0; ratio *= 2 {
+		out = q.grid(func(b int) int { return b * ratio }, surveyed)
+	}
+	with := func(m, k int) {
+		b := ones(len(q.spec.P))
+		b[m] = k
+		q.fit(b)
+		out = append(out, b)
+	}
+	if k := Explain(q.with(nil)); k > 0 {
+		with(1, k)
+	}
+	for m := range q.spec.P {
+		for k := 2; k < q.most(m); k *= 2 {
+			with(m, k+k/2)
+		}
+		with(m, q.most(m))
+	}
+	return q.each(out)
+}
+
+// tops climbs from the best places seen and gives where that ends, the best
+// first.
+func (q *search) tops() ([]Point, error) {
+	var out []Point
+	for _, p := range q.distinct(hilltops, 2) {
+		top, err := q.ascend(p, max(1, q.n/8))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, top)
+	}
+	slices.SortFunc(out, order)
+	return slices.CompactFunc(out, func(x, y Point) bool { return slices.Equal(x.B, y.B) }), nil
+}
+
+// distinct are up to most of the points seen, the best of alike ones, the best
+// first.
+func (q *search) distinct(most int, ratio float64) (out []Point) {
+	for _, p := range q.ranked() {
+		if len(out) < most && !slices.ContainsFunc(out, func(o Point) bool { return alike(o.B, p.B, ratio) }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// alike says that no threshold is more than ratio times as large in one as in
+// the other.
+func alike(x, y []int, ratio float64) bool {
+	for m := range x {
+		if float64(max(x[m], y[m])) > ratio*float64(min(x[m], y[m])) {
+			return false
+		}
+	}
+	return true
 }
 
 // fit lowers b to what is feasible, as the core does: by the largest entry, of
@@ -79,9 +182,19 @@ func (q *search) fit(b []int) {
 	}
 }
 
-// ascend moves to a better neighbour while there is one: an entry up or else
+// ascend climbs from a point in steps that get shorter.
+func (q *search) ascend(from Point, step int) (best Point, err error) {
+	for best = from; step > 0; step /= 2 {
+		if best, err = q.stride(best, step); err != nil {
+			break
+		}
+	}
+	return best, err
+}
+
+// stride moves to a better neighbour while there is one: an entry up or else
 // down by step, or one up and another down.
-func (q *search) ascend(best Point, step int) (Point, error) {
+func (q *search) stride(best Point, step int) (Point, error) {
 	try := func(from []int, up, down int) (bool, error) {
 		b := slices.Clone(from)
 		if up >= 0 {

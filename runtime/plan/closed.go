@@ -10,7 +10,7 @@ import "math"
 //     come. For one token per small step N/p / (t0 E[max of N Geom(p)] + t1).
 //   - B = (N, 1), P[1] = [1, 0]: lock-step, N / (t0 + t1 (1-(1-p)^N)).
 //
-// All for flat step times (spec 1.3); times that grow with the batch and any K
+// All for flat step times (§2.3); times that grow with the batch and any K
 // are taken into account.
 func ClosedForm(s *Spec) (tokensPerS float64, ok bool) {
 	if s.Check() != nil || len(s.P) != 2 || s.Send != nil || s.most(0) < s.N || s.most(1) < s.N {
@@ -72,7 +72,7 @@ func binomialChance(n, k int, p float64) float64 {
 // step gives: hold q waiting requests while what they lose by waiting, q t0, is
 // less than what those at the small model save by sharing the batch,
 // p (N-q) (t1-t0). For flat step times that is ceil(N x / (1+x)) with
-// x = p (t1/t0 - 1) (spec 4.2). It explains B*, and is a place to start a
+// x = p (t1/t0 - 1) (§6.3). It explains B*, and is a place to start a
 // search; in 210 cases the throughput there was 0.9 % below the best on average.
 // It is 0 where the rule does not apply: not two models, or P[1] not [1, 0].
 func Explain(s *Spec) int {

@@ -20,7 +20,7 @@ func lastOf(n int, p float64) float64 {
 }
 
 // TestClosedForms: chain and closed form are the same to nine digits, and both
-// the figures of spec 1.3.
+// the figures of §2.3.
 func TestClosedForms(t *testing.T) {
 	const p, t0, t1 = .35, 6., 27.9
 	all := map[int]float64{2: 110.323, 3: 151.891, 4: 190.742, 8: 332.445, 16: 586.177}
@@ -105,7 +105,7 @@ func TestNoClosedForm(t *testing.T) {
 }
 
 // TestExplain: the threshold of the one-step look ahead, beside B* = 2, 2, 3, 5,
-// 10 (spec 4.2).
+// 10 (§6.3).
 func TestExplain(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 8: 5, 16: 9} {
 		s := pair(n, .35, 6, 27.9)

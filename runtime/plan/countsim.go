@@ -72,8 +72,18 @@ type stage struct {
 	tick   float64 // ms
 	cap    []int
 	seed   uint64
-	coins  [][]binomial // by kind, and behind the kinds by model for those who come; by branch
-	stream []stream     // by model
+	ways   [][]way  // by kind, and behind the kinds by model for those who come
+	stream []stream // by model
+}
+
+// way is a branch as a run over counts takes it.
+type way struct {
+	branch
+	model  int
+	coin   binomial
+	drawn  bool    // else all who are left take it
+	drifts bool    // what is sent here is luck that can be told apart
+	spread float64 // p (1-p)
 }
 
 // stream hands out the uniform numbers of one model by their count, so that the
@@ -115,11 +125,12 @@ func newStage(s *Spec, seed uint64) (*stage, error) {
 	}
 	for _, branches := range [][][]branch{g.next, g.enter} {
 		for _, next := range branches {
-			coins := make([]binomial, len(next))
-			for i := range next {
-				coins[i].p = next[i].given
+			ways := make([]way, len(next))
+			for i, b := range next {
+				m := g.model[b.kind]
+				ways[i] = way{branch: b, model: m, coin: binomial{p: b.given}, drawn: b.given < 1, drifts: m > 0 && b.p < 1, spread: b.p * (1 - b.p)}
 			}
-			g.coins = append(g.coins, coins)
+			g.ways = append(g.ways, ways)
 		}
 	}
 	return g, nil
@@ -128,11 +139,19 @@ func newStage(s *Spec, seed uint64) (*stage, error) {
 // run is one run over counts.
 type run struct {
 	*stage
-	at         []station // by model
-	wait, runs []int     // by kind
-	clock      int       // ticks
+	at         []server // by model
+	wait, runs []int    // by kind
+	clock      int      // ticks
 	tokens     float64
-	drift      []drift // by model
+}
+
+// server is one model in a run over counts.
+type server struct {
+	station
+	first, last int   // of its kinds
+	ticks       []int // by rows
+	stream      *stream
+	drift       drift
 }
 
 // station is one model in a run.
@@ -172,46 +191,47 @@ type drift struct {
 
 // open starts a run of n requests, all waiting at model 0.
 func (g *stage) open(n int, b []int) *run {
-	x := &run{stage: g, at: make([]station, len(b)), wait: make([]int, len(g.model)), runs: make([]int, len(g.model)), drift: make([]drift, len(b))}
+	x := &run{stage: g, at: make([]server, len(b)), wait: make([]int, len(g.model)), runs: make([]int, len(g.model))}
 	for m := range x.at {
-		x.at[m].b, x.at[m].cap = b[m], min(n, g.cap[m])
+		a := &x.at[m]
+		a.b, a.cap = b[m], min(n, g.cap[m])
+		a.first, a.last = g.first[m], g.first[m+1]-1
+		a.ticks, a.stream = g.t[m], &g.stream[m]
 	}
-	x.pour(0, n, g.enter[0], g.coins[len(g.model)])
+	x.pour(&x.at[0], n, g.ways[len(g.model)])
 	for m := range x.at {
-		x.dispatch(m)
+		x.dispatch(&x.at[m])
 	}
 	return x
 }
 
-// pour lets r requests fall on branches, drawn with the numbers of model m, and
+// pour lets r requests fall on the ways, drawn with the numbers of model m, and
 // queues them there.
-func (x *run) pour(m, r int, next []branch, coins []binomial) {
-	a := &x.at[m]
+func (x *run) pour(a *server, r int, ways []way) {
 	rest, last, met := r, -1, 0
-	for i := range next {
-		b := &next[i]
+	for i := range ways {
+		w := &ways[i]
 		n := rest
-		if b.given < 1 && rest > 0 {
-			n = coins[i].draw(rest, x.stream[m].at(a.draws))
+		if w.drawn && rest > 0 {
+			n = w.coin.draw(rest, a.stream.at(a.draws))
 			a.draws++
 		}
 		rest -= n
-		j := x.model[b.kind]
-		to := &x.at[j]
-		if j != last {
-			last, met = j, to.waiting // before any of these came: a mean of 0 needs that
+		to := &x.at[w.model]
+		if w.model != last {
+			last, met = w.model, to.waiting // before any of these came: a mean of 0 needs that
 		}
-		if j > 0 && b.p < 1 {
-			more := float64(n) - b.p*float64(r)
-			d := &x.drift[j]
+		if w.drifts {
+			more := float64(n) - w.p*float64(r)
+			d := &to.drift
 			d.plain += more
 			d.waiting += more * float64(met)
 			d.left += more * float64(to.left)
-			d.square += more*more - b.p*(1-b.p)*float64(r)
+			d.square += more*more - w.spread*float64(r)
 		}
-		x.wait[b.kind] += n
+		x.wait[w.kind] += n
 		to.waiting += n
-		x.tokens += float64(n) * b.commit
+		x.tokens += float64(n) * w.commit
 	}
 }
 
@@ -231,53 +251,55 @@ func (x *run) step() error {
 	for m := range x.at {
 		if a := &x.at[m]; a.rows > 0 {
 			if a.left -= d; a.left == 0 {
-				x.complete(m)
+				x.complete(a)
 			}
 		}
 	}
 	for m := range x.at {
 		if a := &x.at[m]; a.rows == 0 && a.waiting >= a.b {
-			x.dispatch(m)
+			x.dispatch(a)
 		}
 	}
 	return nil
 }
 
-func (x *run) complete(m int) {
-	a := &x.at[m]
+func (x *run) complete(a *server) {
 	a.end()
-	for k := x.first[m]; k < x.first[m+1]; k++ {
+	for k := a.first; k <= a.last; k++ {
 		if r := x.runs[k]; r > 0 {
 			x.runs[k] = 0
-			x.pour(m, r, x.next[k], x.coins[k])
+			x.pour(a, r, x.ways[k])
 		}
 	}
 }
 
 // dispatch starts a batch at an idle model if its threshold is reached.
-func (x *run) dispatch(m int) {
-	a := &x.at[m]
+func (x *run) dispatch(a *server) {
 	if a.waiting < a.b {
 		return
 	}
 	rows := min(a.waiting, a.cap)
-	x.choose(m, rows, a.waiting)
+	if k := a.first; k == a.last {
+		x.runs[k], x.wait[k] = rows, a.waiting-rows
+	} else {
+		x.choose(a, rows)
+	}
 	a.waiting -= rows
-	a.begin(rows, x.t[m][rows])
+	a.begin(rows, a.ticks[rows])
 }
 
-// choose moves rows of those waiting at m into its batch. If not all fit, every
-// subset is as likely as another.
-func (x *run) choose(m, rows, waiting int) {
-	a := &x.at[m]
-	for k := x.first[m]; k < x.first[m+1]; k++ {
+// choose moves rows of those waiting at a model into its batch. If not all fit,
+// every subset is as likely as another.
+func (x *run) choose(a *server, rows int) {
+	waiting := a.waiting
+	for k := a.first; k <= a.last; k++ {
 		have := x.wait[k]
 		n := have
 		switch rest := waiting - have; {
 		case rest == 0:
 			n = rows
 		case rows < waiting && have > 0:
-			n = hypergeometric(have, rest, rows, x.stream[m].at(a.draws))
+			n = hypergeometric(have, rest, rows, a.stream.at(a.draws))
 			a.draws++
 		}
 		x.runs[k], x.wait[k] = n, have-n

@@ -10,6 +10,9 @@
 // literal chain (in the tests) check the chain, the chain the simulator, the
 // simulator the fluid limit. The figures of testdata/vectors.json hold for all.
 //
+// § numbers are those of docs/throughput-model.md, which derives what is computed
+// here.
+//
 // Start with spec.go. The exact chain: chain.go is the way through it, walk.go
 // the states and what follows them (system.go and ticks.go prepare the spec),
 // classes.go which of them last, order.go, sweep.go and solve.go the stationary

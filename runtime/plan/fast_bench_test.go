@@ -124,6 +124,35 @@ func BenchmarkBest(b *testing.B) {
 	}
 }
 
+// BenchmarkBestNear times the answer that a running system records: around the
+// row of its table, without the tails, over the grid with flat step times and with
+// ones that grow.
+func BenchmarkBestNear(b *testing.B) {
+	for _, n := range []int{8, 16, 64} {
+		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
+			var ms []float64
+			for b.Loop() {
+				for i, c := range grid() {
+					s := pair(n, c.p, 6, 6*c.ratio)
+					if i%2 == 1 {
+						s.Step = []Latency{{6, .1}, {6 * c.ratio, .5}}
+					}
+					tab, err := Tabulate(s, n, Options{})
+					if err != nil {
+						b.Fatal(err)
+					}
+					start := time.Now()
+					if _, err := Best(s, Options{Near: tab.Rows[n-1].B, NoTails: true}); err != nil {
+						b.Fatal(err)
+					}
+					ms = append(ms, time.Since(start).Seconds()*1000)
+				}
+			}
+			quantiles(b, ms, "ms")
+		})
+	}
+}
+
 // BenchmarkTabulate times large tables.
 func BenchmarkTabulate(b *testing.B) {
 	for _, n := range []int{256, 1024} {

@@ -53,3 +53,20 @@ func TestRegretOfTables(t *testing.T) {
 		t.Errorf("regret over %d rows: mean %.3f %%, p95 %.2f %%, largest %.2f %%", len(regret), mean(regret), p95, most)
 	}
 }
+
+// TestNoHigherHillLong is TestNoHigherHill over more systems and N.
+func TestNoHigherHillLong(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		free bool
+	}{{3, true}, {6, true}, {11, true}, {16, true}, {20, false}, {24, true}} {
+		regrets(t, hilly(false), c.n, Options{FreeB0: c.free})
+	}
+	var two []shape
+	for _, c := range hilly(false) {
+		if len(c.spec.P) == 2 {
+			two = append(two, c)
+		}
+	}
+	regrets(t, two, 64, Options{FreeB0: true})
+}

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 )
 
@@ -20,6 +21,10 @@ func TestFeasible(t *testing.T) {
 		{[]int{2, 2, 2}, 4, true},
 		{[]int{2, 2, 2}, 3, false},
 		{nil, 0, false},
+		{[]int{1, 1}, 0, false},
+		{[]int{0, -3}, 1, true},
+		{[]int{math.MaxInt, math.MaxInt}, 4, false},
+		{[]int{math.MaxInt, math.MaxInt, 3, math.MinInt}, 4, false},
 	} {
 		if got := Feasible(c.b, c.n); got != c.want {
 			t.Errorf("Feasible(%v, %d) = %v", c.b, c.n, got)
@@ -28,7 +33,7 @@ func TestFeasible(t *testing.T) {
 }
 
 // TestFeasibleIsReachable: sum(B-1) < N exactly where the chain meets no
-// deadlock (spec 1.4), for every vector up to N+1.
+// deadlock (§3), for every vector up to N+1.
 func TestFeasibleIsReachable(t *testing.T) {
 	me2, me3 := []float64{.7, .3}, []float64{.6, .25, .15}
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 )
 
 // literal solves a system the plain way, as an oracle of the chain: it follows
-// every request by itself, embeds after dispatch (spec 1.2) and shares nothing
+// every request by itself, embeds after dispatch (§1.2) and shares nothing
 // with the chain but the spec. Only for very small systems.
 type literal struct {
 	s      *Spec

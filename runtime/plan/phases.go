@@ -5,25 +5,34 @@ import (
 	"math"
 )
 
-// Intervals is the law of a request that is sent on after k steps with a
-// probability proportional to p[k-1], a histogram for instance. Its phases are
-// the steps made so far.
-func Intervals(p []float64) *Phases {
-	n := len(p)
+// Stays is the law of a request that makes another step after step k with
+// probability stay[k-1]; the last entry holds from there on. Its phases are the
+// steps made so far.
+func Stays(stay []float64) *Phases {
+	n := len(stay)
 	f := &Phases{Start: make([]float64, n), Next: make([][]float64, n)}
-	if n == 0 {
-		return f
-	}
-	f.Start[0] = 1
-	left := 0.0 // the chance to make more than k steps, summed from the small end
-	for k := n - 1; k >= 0; k-- {
+	for k, p := range stay {
 		f.Next[k] = make([]float64, n)
-		if k < n-1 {
-			f.Next[k][k+1] = left / (left + p[k])
+		f.Next[k][min(k+1, n-1)] = p
+	}
+	if n > 0 {
+		f.Start[0] = 1
+	}
+	return f
+}
+
+// Intervals is the law of a request that is sent on after k steps with a
+// probability proportional to p[k-1], a histogram for instance.
+func Intervals(p []float64) *Phases {
+	stay := make([]float64, len(p))
+	left := 0.0 // the chance to make more than k steps, summed from the small end
+	for k := len(p) - 1; k >= 0; k-- {
+		if left > 0 {
+			stay[k] = left / (left + p[k])
 		}
 		left += p[k]
 	}
-	return f
+	return Stays(stay)
 }
 
 // checkSend says what is wrong with the law of sends of model i.

@@ -65,8 +65,8 @@ func (p *sample) read(x *run, row []float64) {
 		x.at[m].read(row[colFirst+3*m:])
 	}
 	others := len(x.at) - 1
-	for m, d := range x.drift[1:] {
-		c := row[colFirst+3*p.models+m:]
+	for m := range others {
+		d, c := &x.at[m+1].drift, row[colFirst+3*p.models+m:]
 		c[0], c[others], c[2*others], c[3*others] = d.plain, d.left, d.waiting, d.square
 	}
 }
@@ -103,8 +103,8 @@ func (p *sample) result(tick float64) Result {
 // and the first, whose drift nobody needs.
 func (x *run) rarest() int {
 	least := math.MaxInt
-	for _, a := range x.at[1:] {
-		if a.batches > 0 {
+	for m := range x.at[1:] {
+		if a := &x.at[m+1]; a.batches > 0 {
 			least = min(least, a.batches)
 		}
 	}

@@ -16,8 +16,9 @@ const (
 	searchStates = 4000   // of a chain that is solved for every vector (some 5 ms)
 	reportStates = 10_000 // of a chain that is solved for a figure that is reported
 	searchEvents = 20_000 // per vector
-	reportEvents = 200_000
-	finalists    = 6
+	reportEvents = 60_000
+	finalists    = 4    // that are measured for a report
+	refineEvents = 3000 // per vector that the fluid limit proposes
 	followTokens = 50_000
 )
 
@@ -34,6 +35,7 @@ type search struct {
 	seen   map[string]int // packed B -> its index in points
 	points []Point
 	told   map[string]Result  // reports, by packed B
+	large  [][]int            // B whose chain was too large for a report
 	tokens int                // to follow for a P99
 	p99s   map[string]float64 // by packed B
 	least  []int              // B of the least of them
@@ -50,6 +52,8 @@ func newSearch(s *Spec, o Options) (*search, error) {
 	switch {
 	case q.Events < leastEvents:
 		return nil, fmt.Errorf("%d events are too few for an error; give at least %d", q.Events, leastEvents)
+	case o.Near != nil && len(o.Near) != len(s.P):
+		return nil, fmt.Errorf("the vector %v to look around has %d thresholds for %d models; give one per model", o.Near, len(o.Near), len(s.P))
 	case !(o.MaxP99 >= 0):
 		return nil, fmt.Errorf("the bound on P99 is %v ms; give more than 0, or 0 for none", o.MaxP99)
 	}
@@ -95,9 +99,14 @@ func (q *search) screen() error {
 }
 
 func (q *search) look(vectors [][]int) error {
-	if vectors == nil {
+	if vectors == nil || q.Near != nil {
 		return q.climb()
 	}
+	return q.each(vectors)
+}
+
+// each looks at all of the vectors.
+func (q *search) each(vectors [][]int) error {
 	for _, b := range vectors {
 		if _, err := q.value(b); err != nil {
 			return err
@@ -128,6 +137,9 @@ func (q *search) value(b []int) (Point, error) {
 	default:
 		p.Throughput, p.Error, err = q.stage.throughput(q.n, b, q.Events)
 	}
+	if errors.Is(err, ErrTooLarge) && q.exact() <= searchStates {
+		q.large = append(q.large, slices.Clone(b))
+	}
 	if err != nil {
 		return Point{}, err
 	}
@@ -154,6 +166,17 @@ func beats(x, y Point) bool {
 		sum += x.B[m] - y.B[m]
 	}
 	return cmp.Or(sum, slices.Compare(x.B, y.B)) < 0
+}
+
+// order puts the better of two points first.
+func order(x, y Point) int {
+	switch {
+	case beats(x, y):
+		return -1
+	case beats(y, x):
+		return 1
+	}
+	return 0
 }
 
 // blur is the relative difference up to which the screen cannot tell two points
@@ -199,24 +222,50 @@ func (q *search) solve(b []int) (Result, error) {
 		return Chain(s)
 	case ByCountSim, ByFluid:
 	default:
-		r, err := ChainWithin(s, reportStates)
+		if slices.ContainsFunc(q.large, func(l []int) bool { return below(b, l) }) {
+			break
+		}
+		r, err := ChainWithin(s, q.exact())
 		if !errors.Is(err, ErrTooLarge) {
 			return r, err
 		}
+		q.large = append(q.large, slices.Clone(b))
 	}
 	// The error falls with N as it does with the events.
-	return q.stage.measure(q.n, b, max(searchEvents, reportEvents*16/max(16, q.n)))
+	return q.stage.measure(q.n, b, max(searchEvents, q.longest()*16/max(16, q.n)))
+}
+
+// exact bounds the states of a chain that is solved for a report, and longest the
+// events that it is simulated for.
+func (q *search) exact() int {
+	if q.Near != nil {
+		return searchStates
+	}
+	return reportStates
+}
+
+func (q *search) longest() int {
+	if q.Near != nil {
+		return searchEvents
+	}
+	return reportEvents
+}
+
+// below says that no threshold of b is above that of l, as a rule the chain is
+// larger then: more can happen at once.
+func below(b, l []int) bool {
+	for m := range b {
+		if b[m] > l[m] {
+			return false
+		}
+	}
+	return true
 }
 
 // ranked is what was seen, the best first.
 func (q *search) ranked() []Point {
 	out := slices.Clone(q.points)
-	slices.SortFunc(out, func(x, y Point) int {
-		if beats(x, y) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out, order)
 	return out
 }
 

@@ -137,7 +137,7 @@ func (g *graph) rates(states []int32, x []float64) rates {
 }
 
 // imbalance compares, kind by kind, the requests that become of it with those
-// that cease to be: in the long run they are as many (spec 1.3).
+// that cease to be: in the long run they are as many (§2.2).
 func (g *graph) imbalance(flow []float64) float64 {
 	in, out := make([]float64, len(flow)), make([]float64, len(flow))
 	for k, f := range flow {

@@ -37,7 +37,7 @@ const (
 
 // Tabulate searches B*(n) for n = 1 to maxN; s.N and s.B do not matter. Each row
 // starts from the one before, as B* grows by little from row to row, or from the
-// threshold of [Explain], and goes to better neighbours; eager is always among what
+// threshold of [Explain], and goes to better neighbours (see start); eager is always among what
 // it looks at. All rows share their random numbers, so the noise of a row and of
 // its neighbours is much the same.
 //
@@ -98,31 +98,34 @@ func (q *search) row(n int, last *Row) (Row, error) {
 	if err := q.start(last); err != nil {
 		return Row{}, err
 	}
-	for step := n - last.N; step > 0; step /= 2 {
-		if _, err := q.ascend(q.best(), step); err != nil {
-			return Row{}, err
-		}
+	if _, err := q.ascend(q.best(), n-last.N); err != nil {
+		return Row{}, err
 	}
 	best := q.best()
 	row.B, row.Throughput = best.B, best.Throughput
 	return row, nil
 }
 
-// start looks at the vectors that a row sets out from: in proportion to that of
-// the row before and, as small thresholds all do much the same and rows could
-// linger there, one that owes it nothing.
+// start looks at the vectors that a row sets out from. They are all if those are
+// few. Else it is one in proportion to that of the row before and, as small
+// thresholds all do much the same and rows could linger there, one that owes it
+// nothing.
 func (q *search) start(last *Row) error {
+	const few = 6
+	if all := q.vectors(few); all != nil {
+		return q.each(all)
+	}
 	if _, err := q.value(q.between(last, last, q.n)); err != nil {
 		return err
+	}
+	if q.n&(q.n-1) == 0 && (q.FreeB0 || Explain(q.with(nil)) == 0) {
+		return q.climb()
 	}
 	if k := Explain(q.with(nil)); k > 0 {
 		b := []int{1, k}
 		q.fit(b)
 		_, err := q.value(b)
 		return err
-	}
-	if q.n&(q.n-1) == 0 {
-		return q.climb()
 	}
 	return nil
 }

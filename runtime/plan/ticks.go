@@ -13,7 +13,7 @@ const longestStep = 1 << 40
 
 // ticks gives the step times as whole numbers of a tick: t[m][b] for a batch of
 // b rows at model m, and the tick in ms. The tick is the largest that divides
-// every time in use exactly (spec 1.1: 6.0 / 27.9 ms are 20 / 93 ticks of 0.3
+// every time in use exactly (§1.1: 6.0 / 27.9 ms are 20 / 93 ticks of 0.3
 // ms). A batch smaller than the threshold never runs, so its time does not count.
 func (s *Spec) ticks() (t [][]int, tick float64, err error) {
 	q := s.Quantum

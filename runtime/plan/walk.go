@@ -18,7 +18,7 @@ var ErrTooLarge = errors.New("the chain is too large")
 // which a breadth-first search meets them, and their transitions by source.
 //
 // A state is the system at the instant when batches end, before anything is
-// routed ("pre-completion", spec 1.5): states that differ only in how long the
+// routed ("pre-completion", §4.1): states that differ only in how long the
 // next completion is away are one. So some tau is 0, and the models with tau 0
 // and running requests are those that end now.
 type graph struct {

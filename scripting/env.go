@@ -31,8 +31,8 @@ type Row struct {
 	Output    *event.Output
 	Pos       int // position of the candidate
 	PromptLen int
-	Step      int // tokens written so far, by anybody
-	Prefill   bool
+	Step      int    // tokens written so far, by anybody
+	Prefill   bool   // the first candidate of this subserver for the request
 	State     []byte // r.state before the decision, in canonical form
 	Fields    []byte // what the sender's send gave, in canonical form
 }

@@ -132,6 +132,11 @@ type Fit struct {
 	// for decode batches and for those with prefill tokens.
 	MAPE, Bias               float64
 	PrefillMAPE, PrefillBias float64
+
+	// Stretch is how much longer those batches took in all than the fit says: on a
+	// machine with other work, stalls that no coefficient should follow still cost
+	// their time. 1 where there are no outliers.
+	Stretch float64
 }
 
 // Known says whether there are enough batches to go by.
@@ -278,16 +283,22 @@ func (f *Fitter) measure(out *Fit) {
 	})
 	out.MAPE, out.Bias = decode.shares()
 	out.PrefillMAPE, out.PrefillBias = prefill.shares()
+	out.Stretch = 1
+	if fitted := decode.fitted + prefill.fitted; fitted > 0 {
+		out.Stretch = (decode.measured + prefill.measured) / fitted
+	}
 }
 
-// errorSum sums relative errors.
-type errorSum struct{ w, abs, signed float64 }
+// errorSum sums relative errors, and times.
+type errorSum struct{ w, abs, signed, fitted, measured float64 }
 
 func (e *errorSum) add(fit, ms, w float64) {
 	r := (fit - ms) / ms
 	e.w += w
 	e.abs += w * math.Abs(r)
 	e.signed += w * r
+	e.fitted += w * fit
+	e.measured += w * ms
 }
 
 func (e *errorSum) shares() (mape, bias float64) {

@@ -53,7 +53,7 @@ func TestFitFindsTheProfile(t *testing.T) {
 func TestFitIsNotMovedByStalls(t *testing.T) {
 	const base, row, trials = 6.0, 0.2, 200
 	rng := rand.New(rand.NewPCG(1, 2))
-	var worst, mean, mape float64
+	var worst, mean, mape, stretch float64
 	for range trials {
 		f := NewFitter(50)
 		for range 2000 {
@@ -75,6 +75,7 @@ func TestFitIsNotMovedByStalls(t *testing.T) {
 			t.Errorf("%v of the steps are outliers, 0.02 stall", share)
 		}
 		mape += fit.MAPE / trials
+		stretch += fit.Stretch / trials
 	}
 	// The mean of the stalled steps themselves is 18 % higher.
 	if worst > 0.02 || mean < 0 || mean > 0.006 {
@@ -82,6 +83,7 @@ func TestFitIsNotMovedByStalls(t *testing.T) {
 	}
 	// The error does not hide them: 3 % sqrt(2/pi) of noise, and 0.9 of each fiftieth.
 	near(t, "MAPE", mape, 0.98*0.0239+0.02*0.9, 0.005)
+	near(t, "Stretch", stretch, 1+0.02*9, 0.02)
 }
 
 // With one size of batch nothing is known of the slope, and it is said.

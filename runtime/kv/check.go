@@ -1,10 +1,6 @@
 package kv
 
-import (
-	"fmt"
-
-	"tokenrouter/runtime/event"
-)
+import "fmt"
 
 // Check tests the whole pool against the sequences that hold of it: for tests
 // and for the build tag "invariants".
@@ -111,13 +107,4 @@ func (p *Pool) checkTree(nodes int) error {
 		return fmt.Errorf("%d blocks are listed as cached, counted as %d", listed, p.cached)
 	}
 	return nil
-}
-
-// Oldest lists the cached blocks in the order in which they will be reclaimed.
-func (p *Pool) Oldest() []event.Block {
-	var out []event.Block
-	for b := p.tree.oldest; b != none; b = p.slots[b].newer {
-		out = append(out, b)
-	}
-	return out
 }

@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -67,6 +70,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			s := setup{
 				models: models, dir: t.TempDir(), watch: true, tape: tape.New(), concurrency: 8, kvTokens: 2048,
 				sampling: event.Sampling{Temperature: 1, Seed: 9}, stops: []string{"77", "answer"}, pacer: pacedAt(t, 64),
+				core: live.CoreOptions{Chunk: 7, Budget: 24, Overcommit: 200},
 			}
 			for range chaosRequests {
 				task, _ := problems.Next()
@@ -150,7 +154,7 @@ func turn(t *testing.T, rt *live.Runtime, s *setup, rng *rand.Rand) {
 		}
 	}
 	pick := func(names ...string) string { return names[rng.IntN(len(names))] }
-	switch rng.IntN(12) {
+	switch rng.IntN(14) {
 	case 0:
 		must(rt.SetB(event.Peer(rng.IntN(len(s.models))), 1+rng.IntN(6)))
 	case 1:
@@ -190,5 +194,8 @@ func turn(t *testing.T, rt *live.Runtime, s *setup, rng *rand.Rand) {
 			t.Error("nothing to edit")
 		}
 		rt.Routers()
+	case 12, 13:
+		b := slices.Repeat([]string{strconv.Itoa(1 + rng.IntN(6))}, len(s.models))
+		must(rt.SetPolicy(pick("eager", "table", "look-ahead", "fixed:"+strings.Join(b, ","))))
 	}
 }

@@ -24,7 +24,7 @@ var shipped = []struct {
 }
 
 // TestBatchingChangesNothing: the same seed gives the same tokens by the same
-// writers whatever the batches were (case G1, DESIGN "Promised live").
+// writers whatever the batches were (INV-16, case G1).
 func TestBatchingChangesNothing(t *testing.T) {
 	fixed := func(b ...int) event.Policy { return event.Policy{Kind: event.Fixed, B: b} }
 	for _, r := range shipped {
@@ -57,7 +57,7 @@ func TestBatchingChangesNothing(t *testing.T) {
 }
 
 // TestThreeModels: the same with a model in the middle, where what a peer holds
-// is not what the sender last sent (spec: suffix anchors).
+// is not what the sender last sent (INV-14).
 func TestThreeModels(t *testing.T) {
 	base := setup{
 		models: []string{"tiny-37k", "tiny-114k", "tiny-842k"}, router: "me",

@@ -2,15 +2,15 @@ package live
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"slices"
+	"strings"
+	"sync"
 	"time"
+	"unicode"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/metrics"
 	"tokenrouter/runtime/plan"
-	"tokenrouter/runtime/sched"
 	"tokenrouter/runtime/tape"
 )
 
@@ -27,34 +27,41 @@ type planner struct {
 	rt   *Runtime
 	sub  *tape.Sub
 	est  *metrics.Estimator
+	calm *metrics.Estimator // with a longer memory: figures for people
 	wish chan struct{}
 	recs []tape.Record
 
-	made  situation // that the last plan was made for
-	used  []bool    // subservers that its spec has
-	shown time.Time // when figures were recorded last
+	made  situation // that the newest table was made for
+	table [][]int
+	took  time.Duration // to make it
+	since time.Time     // when it was made
+	stale bool          // the figures on the tape are of an older one, or of what has changed since
+	of    plan.Spec     // that they are for
+	shown time.Time     // when they were made
 	told  map[string]bool
+
+	mu   sync.Mutex
+	over bool // the runtime closes: what is still being computed goes nowhere
 }
 
 // situation is what a plan depends on.
 type situation struct {
-	n      int
+	n      int // requests that may be active
 	policy string
+	turns  int    // of the router, its knobs and the clock: a plan stands behind the last one on the tape
+	used   []bool // subservers that spec has
 	spec   plan.Spec
 }
 
 // planEvery is how often the planner looks whether figures have moved; a table
-// takes milliseconds. showEvery is how often it records figures for people at
-// most; those take some 50 ms.
+// takes milliseconds. That of three models and hundreds of requests takes a tenth
+// of a second and more: such a one is made less often, for one part in planShare of
+// a core. showEvery is how often it records figures for people at most; those take
+// some 20 ms.
 const (
 	planEvery = 250 * time.Millisecond
+	planShare = 20
 	showEvery = 2 * time.Second
-)
-
-// What stays within these bounds gives the same table, or one as good.
-const (
-	shareMoved = 0.02
-	stepMoved  = 0.03
 )
 
 // planHalfLife is the memory of the measured shares, in rows of a subserver. With
@@ -63,12 +70,34 @@ const (
 // alone p = 0.35 moves by 0.03 with it.
 const planHalfLife = 100
 
+// Figures that people read should not tremble: by sampling alone p = 0.35 moves by
+// 0.01 with this memory.
+const calmHalfLife = 1000
+
 func (p *planner) init(r *Runtime) {
 	p.rt = r
 	p.sub = r.tape.Subscribe()
 	p.est = metrics.NewEstimator(r.n, metrics.EstimatorOptions{HalfLife: planHalfLife})
+	p.calm = metrics.NewEstimator(r.n, metrics.EstimatorOptions{HalfLife: calmHalfLife})
 	p.wish = make(chan struct{}, 1)
 	p.told = map[string]bool{}
+}
+
+// end keeps what is being planned off the tape. Nobody waits for it: figures of
+// many requests take a while.
+func (p *planner) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+}
+
+// put calls f, which puts something on the tape, before the end.
+func (p *planner) put(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		f()
+	}
 }
 
 // again asks for a look at once.
@@ -101,6 +130,7 @@ func (p *planner) read() {
 		p.recs = p.sub.Next(p.recs[:0], 4096)
 		for i := range p.recs {
 			p.est.Add(&p.recs[i])
+			p.calm.Add(&p.recs[i])
 		}
 		if len(p.recs) < 4096 {
 			clear(p.recs)
@@ -109,50 +139,70 @@ func (p *planner) read() {
 	}
 }
 
-// look plans if what the last plan was made for has changed.
+// look makes a table if what the last one was made for has changed, and records
+// figures if those on the tape are of another table or number of requests. The
+// table has a row for every number that may be active, so that it need not be
+// made anew when requests come and go.
 func (p *planner) look() {
 	e := p.est.Estimate()
 	if !e.Ready {
 		return
 	}
 	st := p.rt.Status()
-	n := st.Concurrency
+	now := situation{
+		n: st.Concurrency, policy: st.Policy.Form(), turns: e.Turns, used: e.Used,
+		spec: e.Spec(st.Concurrency, p.seats()),
+	}
+	asked := now.n != p.made.n || now.policy != p.made.policy || now.turns != p.made.turns
+	if asked {
+		clear(p.told)
+		p.stale = true
+	}
+	if asked || time.Since(p.since) >= planShare*p.took && now.moved(&p.made) {
+		if !p.plan(&e, now) {
+			return
+		}
+	}
+	n := now.n
 	if e.Active > 0 {
-		n = min(n, e.Active)
+		n = e.Active // fewer where KV does not admit all, more after the concurrency was lowered
 	}
-	now := situation{n: n, policy: st.Policy.Form(), spec: e.Spec(n, p.rt.cfg.Seats)}
-	if !now.moved(&p.made) {
-		return
+	if asked || time.Since(p.shown) >= showEvery {
+		p.show(e, n)
 	}
+}
+
+// seats is how many rows a batch can have: one with a token each.
+func (p *planner) seats() int {
+	if b := p.rt.cfg.Core.Budget; b > 0 {
+		return min(p.rt.cfg.Seats, b)
+	}
+	return p.rt.cfg.Seats
+}
+
+// options are those of every plan.
+func (p *planner) options(e *metrics.Estimate) plan.Options {
+	return plan.Options{Seed: p.rt.cfg.Sampling.Seed, Names: names(e), Measured: true}
+}
+
+// plan makes a table and hands it to the controls; false if there is none, and
+// then the one before holds until something changes.
+func (p *planner) plan(e *metrics.Estimate, now situation) bool {
 	begin := time.Now()
-	o := plan.Options{Seed: p.rt.cfg.Sampling.Seed, Names: names(&e), Measured: true}
-	table, err := plan.Tabulate(&now.spec, n, o)
+	p.made, p.since = now, begin
+	table, err := plan.Tabulate(&now.spec, max(now.n, e.Active), p.options(e))
 	if err != nil {
 		p.tell(tape.Warn, "no table of thresholds: "+err.Error())
-		return
+		return false
 	}
 	next := planned{forecast: e.Forecast(int64(e.Latency))}
 	for _, b := range table.Vectors() {
 		next.table = append(next.table, e.Spread(b))
 	}
 	p.rt.ctl.follow(next)
-	same := now.n == p.made.n && now.policy == p.made.policy
-	p.made = now
-	if took := time.Since(begin); !same || begin.Sub(p.shown) >= showEvery {
-		p.show(&e, o, next.table, took)
-	}
-}
-
-// show puts the figures of the plan on the tape. They take a closer search than
-// the table, so people get them less often than the cores.
-func (p *planner) show(e *metrics.Estimate, o plan.Options, table [][]int, took time.Duration) {
-	p.shown, p.used = time.Now(), e.Used
-	best, err := plan.Best(&p.made.spec, o)
-	if err != nil {
-		p.tell(tape.Warn, "no plan: "+err.Error())
-		return
-	}
-	p.record(e, &best, table, took)
+	p.stale = p.stale || !slices.EqualFunc(next.table, p.table, slices.Equal)
+	p.table, p.took = next.table, time.Since(begin)
+	return true
 }
 
 // names are the roles of the subservers in use.
@@ -165,91 +215,21 @@ func names(e *metrics.Estimate) (out []string) {
 	return out
 }
 
-// moved says whether a plan made for old would be another one now.
+// moved says whether what is measured gives another table than it did for old.
 func (s *situation) moved(old *situation) bool {
-	if s.n != old.n || s.policy != old.policy || len(s.spec.P) != len(old.spec.P) {
-		return true
-	}
-	for i, row := range s.spec.P {
-		for j, share := range row {
-			if math.Abs(share-old.spec.P[i][j]) > shareMoved {
-				return true
-			}
-		}
-		now, before := s.spec.Step[i].Of(s.n), old.spec.Step[i].Of(s.n)
-		if math.Abs(now-before) > stepMoved*before || (s.spec.Send[i] == nil) != (old.spec.Send[i] == nil) {
-			return true
-		}
-	}
-	return false
+	return !slices.Equal(s.used, old.used) || s.spec.Moved(&old.spec)
 }
 
-// record puts the plan on the tape.
-func (p *planner) record(e *metrics.Estimate, best *plan.Answer, table [][]int, took time.Duration) {
-	to := tape.Plan{
-		Policy: p.made.policy, N: p.made.n, B: e.Spread(best.B), Table: table,
-		P: e.P, K: e.K, Rows: e.Rows,
-		Predicted: p.predict(best), Best: best.Throughput,
-		Eager: best.Eager.Throughput, Lockstep: best.Lockstep.Throughput, Low: best.Low, High: best.High,
-		Method: string(best.Method), Warnings: slices.Concat(best.Warnings, intervalWarnings(e)), SolveNs: int64(took),
-	}
-	to.Step, to.Interval = e.Tape()
-	p.rt.host(event.None, &to)
-	for _, w := range to.Warnings {
-		p.tell(tape.Info, "plan: "+w)
-	}
-}
-
-// predict is the throughput of the policy in force in tokens per second; 0 for
-// look-ahead, which the model does not describe.
-func (p *planner) predict(best *plan.Answer) float64 {
-	to, _ := ParsePolicy(p.made.policy, p.rt.n) // a form that was in force
-	switch to.Kind {
-	case event.Eager:
-		return best.Eager.Throughput
-	case event.Table:
-		return best.Throughput
-	case event.Fixed:
-		s := p.made.spec
-		s.B = p.clamped(to.B)
-		if r, err := plan.CountSim(&s, fixedEvents, p.rt.cfg.Sampling.Seed); err == nil {
-			return r.Throughput
-		}
-	}
-	return 0
-}
-
-// fixedEvents gives a prediction within half a percent.
-const fixedEvents = 20_000
-
-// clamped is what the cores make of fixed thresholds, for the subservers in use.
-func (p *planner) clamped(b []int) []int {
-	all := slices.Clone(b)
-	sched.Clamp(all, slices.Repeat([]int{p.rt.cfg.Seats}, p.rt.n), p.made.n)
-	var out []int
-	for i, used := range p.used {
-		if used {
-			out = append(out, all[i])
-		}
-	}
-	return out
-}
-
-// intervalWarnings says where requests do not leave as the model assumes.
-func intervalWarnings(e *metrics.Estimate) (out []string) {
-	for i := range e.Intervals {
-		if v := &e.Intervals[i]; e.FarFrom(i) {
-			out = append(out, fmt.Sprintf("the steps between two sends of the %s are not geometric (CV^2 %.2f, a geometric law of mean %.1f has %.2f): the plan follows their histogram",
-				event.Role(event.Peer(i), e.Peers), v.CV2, v.Mean, v.Geom))
-		}
-	}
-	return out
-}
-
-// tell says a thing once, until the router or a knob changes it again.
+// tell says a thing once until a person changes something, whatever figures it has in it.
 func (p *planner) tell(level tape.Level, text string) {
-	if !p.told[text] {
-		p.told[text] = true
-		p.rt.message(level, text)
+	key := strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, text)
+	if !p.told[key] {
+		p.told[key] = true
+		p.put(func() { p.rt.message(level, text) })
 	}
 }

@@ -1,10 +1,22 @@
 package live
 
 import (
+	"fmt"
 	"slices"
 
 	"tokenrouter/runtime/event"
 )
+
+// fits refuses thresholds that no batch can reach.
+func (c *Config) fits(p *event.Policy) error {
+	for m, b := range p.B {
+		if b > c.Seats {
+			n := len(c.Runners)
+			return fmt.Errorf("threshold B %d of the %s is above %d, the seats of a batch", b, event.Role(event.Peer(m), n), c.Seats)
+		}
+	}
+	return nil
+}
 
 // setPolicy changes the threshold policy, records that and tells the cores. A
 // table and a forecast come from the newest plan; until there is one, both act

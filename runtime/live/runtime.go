@@ -11,6 +11,7 @@ import (
 	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/guard"
+	"tokenrouter/runtime/model"
 	"tokenrouter/runtime/runner"
 	"tokenrouter/runtime/runner/paced"
 	"tokenrouter/runtime/sched"
@@ -24,6 +25,7 @@ import (
 // one vocabulary of Vocab rows.
 type Config struct {
 	Runners []runner.Runner
+	Domains []uint64      // model and tokenizer of each runner, whose KV it is; nil: they are not told apart
 	Pacer   *paced.Pacer  // the clock the runners obey
 	Profile *cost.Profile // step times of the paced clock
 
@@ -95,6 +97,9 @@ func New(cfg Config) (*Runtime, error) {
 	if n < 2 {
 		return nil, fmt.Errorf("a cluster needs at least two models, small first; got %d", n)
 	}
+	if err := cfg.fits(&cfg.Policy); err != nil {
+		return nil, err
+	}
 	r := &Runtime{
 		cfg: cfg, n: n, start: time.Now(), tape: cfg.Tape, guard: cfg.Guard,
 		done: make(chan struct{}), stop: func() {},
@@ -135,10 +140,14 @@ func New(cfg Config) (*Runtime, error) {
 }
 
 func (c *Config) coreConfig(p event.Peer, seats, pools []int) sched.Config {
-	return sched.Config{
+	cfg := sched.Config{
 		Self: p, Seats: seats, KVTokens: pools, Chunk: c.Core.Chunk, Budget: c.Core.Budget,
-		NoPrefix: c.Core.NoPrefix, Overcommit: c.Core.Overcommit, Timeout: int64(c.Core.Timeout),
+		NoPrefix: c.Core.NoPrefix, Block: model.BlockLen, Overcommit: c.Core.Overcommit, Timeout: int64(c.Core.Timeout),
 	}
+	if c.Domains != nil {
+		cfg.Domain = c.Domains[p]
+	}
+	return cfg
 }
 
 func (r *Runtime) env(p event.Peer) scripting.Env {
@@ -188,7 +197,7 @@ func (r *Runtime) Start() {
 	}
 	r.spawn("client loop", func() { r.client.loop(ctx) })
 	r.spawn("control loop", func() { r.ctl.loop(ctx) })
-	r.spawn("planner", func() { r.planner.loop(ctx) })
+	r.guard.Go("planner", nil, func() { r.planner.loop(ctx) }) // Close does not wait for a plan
 }
 
 func (r *Runtime) spawn(name string, fn func()) {
@@ -205,6 +214,7 @@ func (r *Runtime) spawn(name string, fn func()) {
 func (r *Runtime) Close(ctx context.Context) error {
 	r.closeOnce.Do(func() {
 		r.ctl.end()
+		r.planner.end()
 		if !r.started {
 			r.ctl.sampler.Close()
 			r.closeErr = r.closeRunners()

@@ -97,10 +97,8 @@ func (r *Runtime) SetPolicy(form string) error {
 	c := &r.ctl
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for m, b := range p.B {
-		if b > r.cfg.Seats {
-			return fmt.Errorf("threshold B %d of the %s is above %d, the seats of a batch", b, event.Role(event.Peer(m), r.n), r.cfg.Seats)
-		}
+	if err := r.cfg.fits(&p); err != nil {
+		return err
 	}
 	c.setPolicy(p)
 	return nil

@@ -208,10 +208,10 @@ func (s *subserver) route(row *event.Row, out *event.Output) event.RowResult {
 	pos := row.Start + len(row.Tokens)
 	in := scripting.Row{
 		Req: row.Req, Output: out, Pos: pos, PromptLen: row.PromptLen,
-		Step: pos - row.PromptLen, Prefill: row.Prefill,
+		Step: pos - row.PromptLen,
 	}
 	if v, ok := s.core.View(row.Req); ok {
-		in.State, in.Fields = v.State, v.Fields
+		in.State, in.Fields, in.Prefill = v.State, v.Fields, !v.Sampled
 	}
 	dec := s.vm.Route(&in)
 	res := event.RowResult{

@@ -141,7 +141,10 @@ func replay(t *testing.T, s setup, recs []tape.Record) {
 	type link struct{ from, to event.Peer }
 	sent := map[link][][]byte{}
 	for p := range n {
-		core, err := sched.New(sched.Config{Self: event.Peer(p), Seats: seats, KVTokens: pools})
+		core, err := sched.New(sched.Config{
+			Self: event.Peer(p), Seats: seats, KVTokens: pools, Chunk: s.core.Chunk, Budget: s.core.Budget,
+			NoPrefix: s.core.NoPrefix, Overcommit: s.core.Overcommit, Timeout: int64(s.core.Timeout),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

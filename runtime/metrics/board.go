@@ -356,6 +356,7 @@ func (b *Board) host(h tape.Host, t, at int64) {
 		b.plan = h
 	case *tape.Router:
 		if c, ok := b.changes.router(h); ok {
+			b.plan = nil // it says nothing of this router, which may never need another
 			b.changed(c, t, at)
 		}
 	case *tape.Knob:
@@ -375,6 +376,9 @@ func (b *Board) setting(s *tape.Setting, t, at int64) {
 		return
 	}
 	if kind, ok := settingKinds[s.Setting]; ok && s.Old != "" && s.Old != s.New {
+		if kind == MarkClock || kind == MarkSpeed {
+			b.plan = nil // its tokens/s are of other step times
+		}
 		b.changed(change{kind, s.Setting, s.Old, s.New}, t, at)
 	}
 }

@@ -45,7 +45,8 @@ func TestCacheAndPreemption(t *testing.T) {
 }
 
 // The latest plan stands beside the figures, also before the first request; it
-// is no change and starts no window again.
+// is no change and starts no window again. It says nothing of another router,
+// clock or speed.
 func TestPlanStandsBesideTheFigures(t *testing.T) {
 	b := metrics.NewBoard(2)
 	s := newScript(b)
@@ -64,4 +65,19 @@ func TestPlanStandsBesideTheFigures(t *testing.T) {
 	same(t, "policy", snap.Policy, "table")
 	same(t, "W", int64(snap.W), 2*guardW)
 	same(t, "window, since the policy and not since the plan", int64(snap.Window), 1000*ms)
+	live := func(hash string) *tape.Plan {
+		s.host(2000*ms, &tape.Router{Phase: tape.RouterLive, File: "r2r.lua", Hash: hash})
+		return b.Snapshot(2000 * ms).Plan
+	}
+	same(t, "another router", live("a") == nil, true)
+	s.host(2000*ms, first)
+	same(t, "the same router", live("a"), first)
+	for _, h := range []tape.Setting{{Setting: "speed", Old: "1x", New: "2x"}, {Setting: "clock", Old: "paced", New: "live"}} {
+		s.host(2000*ms, &tape.Setting{Setting: "concurrency", Old: "4", New: "5"})
+		s.host(2000*ms, &tape.Setting{Setting: h.Setting, New: h.New})
+		same(t, "the same "+h.Setting, b.Snapshot(2000*ms).Plan, first)
+		s.host(2000*ms, &h)
+		same(t, "another "+h.Setting, b.Snapshot(2000*ms).Plan == nil, true)
+		s.host(2000*ms, first)
+	}
 }

@@ -173,7 +173,7 @@ func (b *Board) Compare(now int64) Comparison {
 	case out.Before.TokensPerS <= 0:
 		out.Need = "no tokens before the change"
 	case t < after.warm:
-		out.Need = fmt.Sprintf("warming up for %.1f s", time.Duration(after.warm-t).Seconds())
+		out.Need = fmt.Sprintf("warm-up, %.1f s", time.Duration(after.warm-t).Seconds())
 	case len(y) < minBins:
 		out.Need = fmt.Sprintf("%d of %d s after the change", len(y), minBins)
 	default:

@@ -64,7 +64,7 @@ func TestCompare(t *testing.T) {
 	same(t, "label", c.Label, "r2r.lua@3f2a")
 	same(t, "at", c.At, live)
 	same(t, "age", c.Age, 300*time.Millisecond)
-	same(t, "need", c.Need, "warming up for 0.7 s")
+	same(t, "need", c.Need, "warm-up, 0.7 s")
 	same(t, "seconds before", c.Before.Seconds, 11)
 	near(t, "before", c.Before.TokensPerS, 100, 1e-9)
 
@@ -178,6 +178,8 @@ func TestChangesAddUp(t *testing.T) {
 	c = b.Compare(w.at)
 	same(t, "label", c.Label, "threshold 0.5 -> 0.2; speed 1x -> 2x")
 	same(t, "seconds before", c.Before.Seconds, 7)
+	s.host(w.at, &tape.Setting{Setting: "speed", Old: "2x", New: "1x"})
+	same(t, "label, the speed as before", b.Compare(w.at).Label, "threshold 0.5 -> 0.2")
 	for range 7 {
 		w.second(150, false)
 	}
@@ -202,7 +204,7 @@ func TestWarmUpIsARequestLong(t *testing.T) {
 	s.host(15_000*ms, &tape.Knob{Router: "r2r.lua", Knob: "threshold", Old: 1, New: 2})
 	c := b.Compare(16_500 * ms)
 	same(t, "warm-up", c.WarmUp, 3*time.Second)
-	same(t, "need", c.Need, "warming up for 1.5 s")
+	same(t, "need", c.Need, "warm-up, 1.5 s")
 }
 
 func TestShortBefore(t *testing.T) {

@@ -46,6 +46,7 @@ type Estimator struct {
 	flight flight
 	live   string // router, file@hash
 	file   string
+	turns  int
 }
 
 // coreEstimate is what is known of one subserver.
@@ -301,14 +302,17 @@ func (e *Estimator) host(h tape.Host) {
 	case *tape.Router:
 		if h.Phase == tape.RouterLive && e.live != h.File+"@"+h.Hash {
 			e.live, e.file = h.File+"@"+h.Hash, h.File
+			e.turns++
 			e.restartRouting()
 		}
 	case *tape.Knob:
 		if h.Old != h.New && (h.Router == e.file || e.file == "") {
+			e.turns++
 			e.restartRouting()
 		}
 	case *tape.Setting:
 		if (h.Setting == "clock" || h.Setting == "speed") && h.Old != "" && h.Old != h.New {
+			e.turns++
 			for i := range e.cores {
 				e.cores[i].steps.restart()
 			}

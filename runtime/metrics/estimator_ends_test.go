@@ -148,6 +148,9 @@ func TestEstimatorRestarts(t *testing.T) {
 		if got := steps(&after) == 0; got != c.steps {
 			t.Errorf("%+v: step times restarted: %v", c.h, got)
 		}
+		if got := after.Turns != before.Turns; got != (c.routing || c.steps) {
+			t.Errorf("%+v: a turn: %v", c.h, got)
+		}
 		if after.Ready != (!c.routing && !c.steps) {
 			t.Errorf("%+v: ready %v: %s", c.h, after.Ready, after.Why)
 		}

@@ -31,21 +31,50 @@ func (e *Estimate) Spec(n, seats int) plan.Spec {
 		}
 		s.Send = append(s.Send, law)
 	}
+	s.Quantum = quantum(s.Step)
 	for _, row := range s.P {
 		normalise(row)
 	}
 	return s
 }
 
+// A step of the fastest model is so many quanta at least, and a quantum so many ms
+// at most.
+const (
+	leastQuanta = 20
+	mostQuantum = 0.1
+)
+
+// quantum is the unit in ms that step times are rounded to. On the live clock steps
+// are far below a millisecond, and the plan's own unit would make nothing of them.
+func quantum(step []plan.Latency) float64 {
+	q := mostQuantum
+	for _, l := range step {
+		if ms := l.Of(1); ms > 0 {
+			q = min(q, ms/leastQuanta)
+		}
+	}
+	return q
+}
+
 // sure is the chance below which a test that is asked again and again is
 // believed.
 const sure = 1e-4
 
+// steady is how many standard errors two measures of one share may differ.
+const steady = 3
+
 // FarFrom says whether the steps between sends of subserver i are so far from
-// geometric that a plan should not assume it. A share that drifts is refused by
-// the test as well; a plan then follows the share.
+// geometric that a plan should not assume it. A share that changes is refused by
+// the test as well, and its histogram is of the past: so the share must not drift,
+// and be that of the histogram. A plan else follows the share.
 func (e *Estimate) FarFrom(i int) bool {
-	return e.Used[i] && e.Intervals[i].Far && e.Intervals[i].PValue < sure && math.Abs(e.Drift[i].Z) < 3
+	v := &e.Intervals[i]
+	if !e.Used[i] || !v.Far || v.PValue >= sure || math.Abs(e.Drift[i].Z) >= steady {
+		return false
+	}
+	share := 1 - e.P[i][i]
+	return math.Abs(share-1/v.Mean) < steady*math.Sqrt(share*(1-share)/max(1, e.Effective[i]))
 }
 
 // pick is the part of a row that is about subservers in use.
@@ -111,13 +140,13 @@ const most = 16
 // is a phase with the share of those steps that were sent on; from the last phase
 // on, all steps have one share. nil where nothing was sent.
 func (v *Interval) Phases() *plan.Phases {
-	var sent []float64 // share of step k that is sent on
+	var stay []float64 // share of step k that is not sent on
 	for _, bin := range v.Bins {
-		for k := bin.From; k <= bin.To && len(sent) < most && bin.Made > 0; k++ {
-			sent = append(sent, float64(bin.Sent)/float64(bin.Made))
+		for k := bin.From; k <= bin.To && len(stay) < most && bin.Made > 0; k++ {
+			stay = append(stay, 1-float64(bin.Sent)/float64(bin.Made))
 		}
 	}
-	n := len(sent)
+	n := len(stay)
 	if n == 0 || v.N == 0 {
 		return nil
 	}
@@ -130,13 +159,6 @@ func (v *Interval) Phases() *plan.Phases {
 	if tail == 0 { // nobody was seen to leave this late, and nobody stays for ever
 		made, tail = v.Steps, v.N
 	}
-	sent[n-1] = float64(tail) / float64(made)
-	p := &plan.Phases{Start: make([]float64, n)}
-	p.Start[0] = 1
-	for k := range n {
-		row := make([]float64, n)
-		row[min(k+1, n-1)] = 1 - sent[k]
-		p.Next = append(p.Next, row)
-	}
-	return p
+	stay[n-1] = 1 - float64(tail)/float64(made)
+	return plan.Stays(stay)
 }

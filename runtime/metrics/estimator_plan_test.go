@@ -19,7 +19,7 @@ func three() Estimate {
 		K:     [][]float64{{1, 1, 0}, {1, 1, 1}, {1, 1, 1}},
 		Whole: []cost.Fit{flat(6, 0.5), flat(0, 0), {Base: 20, PerRow: 1, PerToken: 0.25, N: 50}},
 		Mix:   []Mix{{Decode: 1}, {Decode: 1}, {Decode: 0.9, Tokens: 2}},
-		Drift: make([]Drift, 3), Intervals: make([]Interval, 3),
+		Drift: make([]Drift, 3), Intervals: make([]Interval, 3), Effective: make([]float64, 3),
 	}
 }
 
@@ -29,7 +29,7 @@ func TestSpecOfAnEstimate(t *testing.T) {
 	want := plan.Spec{
 		N: 4, P: [][]float64{{0.6, 0.4}, {1, 0}}, K: [][]float64{{1, 0}, {1, 1}},
 		Step: []plan.Latency{{Base: 6, PerRow: 0.5}, {Base: 20, PerRow: 1.4}},
-		Cap:  []int{8, 8}, Send: []*plan.Phases{nil, nil},
+		Cap:  []int{8, 8}, Send: []*plan.Phases{nil, nil}, Quantum: 0.1,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
@@ -50,10 +50,31 @@ func TestSpecOfAnEstimate(t *testing.T) {
 	}
 }
 
+// Steps as the live clock has them, 0.03 ms beside 20, can be planned for, and as
+// well as the same steps a thousand times as long.
+func TestSpecOfFastSteps(t *testing.T) {
+	best := func(scale float64) plan.Answer {
+		e := three()
+		e.Whole[0] = cost.Fit{Base: 0.03 * scale, PerRow: 0.004 * scale, N: 50}
+		e.Whole[2] = cost.Fit{Base: 0.17 * scale, N: 50}
+		s := e.Spec(4, 8)
+		a, err := plan.Best(&s, plan.Options{})
+		if err != nil {
+			t.Fatalf("step times times %g: %v", scale, err)
+		}
+		return a
+	}
+	fast, slow := best(1), best(1000)
+	if !reflect.DeepEqual(fast.B, slow.B) || math.Abs(fast.Throughput/slow.Throughput/1000-1) > 0.02 {
+		t.Errorf("B* %v, %.1f tok/s; steps a thousand times as long have %v, %.4f", fast.B, fast.Throughput, slow.B, slow.Throughput)
+	}
+}
+
 // Every third step sends, and nothing else does: the plan follows that law, unless
 // the share drifts, when the test says nothing about it.
 func TestSpecFollowsTheHistogram(t *testing.T) {
 	e := three()
+	e.P[0], e.Effective = []float64{2. / 3, 0, 1. / 3}, []float64{1000, 0, 1000}
 	e.Intervals[0] = Interval{
 		N: 100, Steps: 300, Far: true, Mean: 3,
 		Bins: []StepBin{{From: 1, To: 1, Made: 100}, {From: 2, To: 2, Made: 100}, {From: 3, To: 3, Made: 100, Sent: 100}},
@@ -72,6 +93,11 @@ func TestSpecFollowsTheHistogram(t *testing.T) {
 	e.Drift[0].Z = 5
 	if s := e.Spec(4, 8); s.Send[0] != nil {
 		t.Error("a drift was taken for a law")
+	}
+	// The share has changed and rests since; the histogram is still of both.
+	e.Drift[0].Z, e.P[0] = 0, []float64{0.6, 0, 0.4}
+	if s := e.Spec(4, 8); s.Send[0] != nil {
+		t.Error("a histogram of another share was taken for a law")
 	}
 }
 

@@ -20,6 +20,7 @@ const minShare = 0.005
 type Estimate struct {
 	Peers  int
 	Active int // requests admitted and unfinished
+	Turns  int // how often a router, a knob, the clock or its speed has changed: figures from before say nothing of now
 
 	// P[i][j] is the share of rows at i that go to j; rows sum to 1. While fewer
 	// than 20 rows were seen at i since the router or a knob changed, row i is a
@@ -51,7 +52,7 @@ type Estimate struct {
 func (e *Estimator) Estimate() Estimate {
 	n := len(e.cores)
 	out := Estimate{
-		Peers: n, Active: e.active, Latency: e.flight.latency(),
+		Peers: n, Active: e.active, Turns: e.turns, Latency: e.flight.latency(),
 		P: make([][]float64, n), K: make([][]float64, n),
 		Rows: make([]int, n), Effective: make([]float64, n), Known: make([]bool, n), Used: e.used(), Drift: make([]Drift, n),
 		Steps: make([]cost.Fit, n), Whole: make([]cost.Fit, n), Mix: make([]Mix, n), Intervals: make([]Interval, n),

@@ -72,10 +72,19 @@ func joinChanges(cs []change, c change) []change {
 	return append(cs, c)
 }
 
+// labels names what has changed. What is as it was before is left out, unless
+// nothing else has changed.
 func labels(cs []change) string {
-	out := make([]string, len(cs))
+	var out, back []string
 	for i := range cs {
-		out[i] = cs[i].label()
+		if c := &cs[i]; c.kind != MarkRouter && c.old == c.new {
+			back = append(back, c.label())
+		} else {
+			out = append(out, c.label())
+		}
+	}
+	if len(out) == 0 {
+		out = back
 	}
 	return strings.Join(out, "; ")
 }

@@ -35,7 +35,7 @@ type Snapshot struct {
 
 	Policy string        // thresholds in force, as event.Policy.Form writes them
 	W      time.Duration // the guard, 0 while it is not known
-	Plan   *tape.Plan    // the latest; nil before the first. It is never changed
+	Plan   *tape.Plan    // the latest for the router, the clock and the speed that are live, nil before the first. It is never changed
 	Waits  []Wait        // subservers that have been idle with something ready for longer than W
 }
 

@@ -78,7 +78,7 @@ func (c *Core) fedTo(r *request, end int) {
 func (c *Core) decide(r *request, d *event.RowResult) {
 	pos := len(r.tokens)
 	dest, action, budget, fields := d.Dest, d.Action, d.Budget, d.Fields
-	r.state, r.router = d.State, d.Router
+	r.state, r.router, r.sampled = d.State, d.Router, true
 	if d.Fault != "" {
 		c.note(event.NoteFault, r.id, 0, d.Fault)
 	}

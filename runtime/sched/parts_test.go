@@ -11,7 +11,7 @@ import (
 	"tokenrouter/runtime/event"
 )
 
-// slowClamp is the rule as DESIGN.md words it.
+// slowClamp is the rule in the words of INV-7.
 func slowClamp(b, seats []int, n int) []int {
 	b = slices.Clone(b)
 	for m := range b {

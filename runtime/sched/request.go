@@ -60,6 +60,7 @@ type request struct {
 	budget  int   // ceiling of the hand-off that brought it here, 0 = none
 	wrote   int   // tokens committed here under that hand-off
 	dropped int   // the position last dropped here, -1 if none
+	sampled bool  // a step of this core has drawn a candidate for it
 
 	state  []byte
 	fields []byte
@@ -109,10 +110,9 @@ type View struct {
 	Router    string // hash of the router that decided last
 	Hop       uint32
 	Budget    int // ceiling of that hand-off, 0 = none
-	Wrote     int // tokens committed here under it
 	KVBlocks  int
-	Full      bool  // it is ready and found no KV blocks
-	ReadyAt   int64 // ns; its place among the ready, if it is
+	Sampled   bool // a step of this subserver has drawn a candidate for it
+	Full      bool // it is ready and found no KV blocks
 }
 
 // View shows what this core knows of request id; ok is false for one that it
@@ -136,10 +136,9 @@ func (c *Core) View(id event.ReqID) (v View, ok bool) {
 		Router:    r.router,
 		Hop:       r.hop,
 		Budget:    r.budget,
-		Wrote:     r.wrote,
 		KVBlocks:  r.seq.Blocks(),
+		Sampled:   r.sampled,
 		Full:      r.phase == Ready && r.full,
-		ReadyAt:   r.readyAt,
 	}, true
 }
 

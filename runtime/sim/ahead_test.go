@@ -8,7 +8,7 @@ import (
 
 // Look-ahead is faster than the best fixed thresholds where those gain nothing:
 // 6.0 / 12.3 ms, 8 requests, 3 % jitter, 0.2 ms messages. B* is eager there
-// (spec 4.2: 601.1 tok/s against 667.3).
+// (§6.2; a simulation written apart gave 601.1 tok/s against 667.3).
 func TestLookAheadBeatsFixed(t *testing.T) {
 	const latency = ms / 5
 	spec := r2r(8, 0.35, 6, 12.3)

@@ -12,6 +12,8 @@
 // At one time everything due is delivered before any core is told to dispatch
 // (ties merge); see queue.go for the order.
 //
+// § numbers are those of docs/throughput-model.md.
+//
 // Start with config.go, what is simulated, and sim.go, the loop; source.go plays
 // models and router.
 package sim

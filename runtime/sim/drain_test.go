@@ -27,7 +27,7 @@ func bestTable(t testing.TB, n int, p, small, large float64) [][]int {
 
 // Drains: N requests of random length, none replaced, so the active count falls
 // to nothing. Under every policy all of them end, everything is free at last,
-// and the table is faster than eager (spec 4.4).
+// and the table is faster than eager (§6.4).
 func TestDrains(t *testing.T) {
 	const n, mean, t0, t1 = 8, 300, 6, 27.9
 	spec := r2r(n, 0.35, t0, t1)
@@ -35,12 +35,12 @@ func TestDrains(t *testing.T) {
 	table := event.Policy{Kind: event.Table, Table: bestTable(t, n, 0.35, t0, t1), W: w}
 	makespan := map[string][]float64{}
 	for _, p := range []struct {
-		name string
-		spec string // what the same drain took there
+		name  string
+		apart string // s, by a simulation written apart from this one
 		event.Policy
 	}{
 		{"eager", "16.0", event.Policy{}},
-		{"fixed 5, guard 2 t1", "25.7 with a guard and no clamp", event.Policy{Kind: event.Fixed, B: []int{1, 5}, W: w}},
+		{"fixed 5, guard 2 t1", "25.7 with the guard and no clamp", event.Policy{Kind: event.Fixed, B: []int{1, 5}, W: w}},
 		{"fixed 5, no guard", "15.4 as min(B*, active)", event.Policy{Kind: event.Fixed, B: []int{1, 5}, W: sim.NoGuard}},
 		{"table", "15.0", table},
 		{"look-ahead", "15.0", event.Policy{Kind: event.LookAhead, Forecast: forecast(spec, 0), W: w}},
@@ -69,7 +69,7 @@ func TestDrains(t *testing.T) {
 			makespan[p.name] = append(makespan[p.name], span)
 			sum, worst = sum+span, max(worst, span)
 		}
-		t.Logf("%d drains, %s: makespan %.2f s on average, %.1f s at most (spec %s)", drains, p.name, sum/drains, worst, p.spec)
+		t.Logf("%d drains, %s: makespan %.2f s on average, %.1f s at most (apart: %s)", drains, p.name, sum/drains, worst, p.apart)
 	}
 	rel, half := paired(makespan["eager"], makespan["table"])
 	t.Logf("table against eager: %+.2f ± %.2f %%", rel, half)

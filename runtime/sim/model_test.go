@@ -23,7 +23,7 @@ func chain(t testing.TB, spec plan.Spec) float64 {
 
 // The core does what the throughput model says: for the paper's pair, the curve
 // over B1 that the real cores make in virtual time is that of the exact chain,
-// and both have their top at the same B* (case E13; spec 2).
+// and both have their top at the same B* (case E13; §2.4).
 func TestCurveIsThatOfTheChain(t *testing.T) {
 	squares, points := 0.0, 0
 	for _, n := range []int{2, 3, 4, 8} {
@@ -103,7 +103,7 @@ func TestSystemsAreThoseOfTheChain(t *testing.T) {
 }
 
 // The tail between two tokens of a request is that of the plan's simulator of
-// requests, which runs no core (spec 4.7).
+// requests, which runs no core (§5.4).
 func TestGapsAreThoseOfThePlan(t *testing.T) {
 	for _, n := range []int{4, 8} {
 		for _, b := range []int{1, n/2 + 1} {
@@ -165,7 +165,7 @@ func TestPoliciesThatAreEqual(t *testing.T) {
 }
 
 // (N, 1) is the lock-step loop: all at the small model, then the routed ones at
-// the large: N / (t0 + t1 (1 - (1-p)^N)) (spec 1.3).
+// the large: N / (t0 + t1 (1 - (1-p)^N)) (§2.3).
 func TestLockStepIdentity(t *testing.T) {
 	for _, n := range []int{1, 2, 4, 8, 16} {
 		const p, t0, t1 = 0.35, 6, 27.9
@@ -179,7 +179,7 @@ func TestLockStepIdentity(t *testing.T) {
 }
 
 // As a guard 2 t1 costs nothing in steady state; a guard of t1 and below takes
-// the gain of B* away (spec 4.3).
+// the gain of B* away (§6.4).
 func TestGuardInSteadyState(t *testing.T) {
 	rate := func(w int64, b int) float64 {
 		cfg := of(t, r2r(8, 0.35, 6, 27.9, 1, b), 1, systemSeconds*second)
@@ -188,10 +188,10 @@ func TestGuardInSteadyState(t *testing.T) {
 	}
 	eager, free := rate(sim.NoGuard, 1), rate(sim.NoGuard, 5)
 	for _, tc := range []struct {
-		name string
-		w    int64
-		spec float64
-		good bool
+		name  string
+		w     int64
+		apart float64 // by a simulation written apart from this one
+		good  bool
 	}{
 		{"t0", 6 * ms, 369.3, false},
 		{"2 t0", 12 * ms, 369.5, false},
@@ -199,7 +199,7 @@ func TestGuardInSteadyState(t *testing.T) {
 		{"2 t1", 55_800_000, 398.9, true},
 	} {
 		got := rate(tc.w, 5)
-		t.Logf("W = %s: %.1f tok/s (spec %.1f); without a guard %.1f, eager %.1f", tc.name, got, tc.spec, free, eager)
+		t.Logf("W = %s: %.1f tok/s (apart: %.1f); without a guard %.1f, eager %.1f", tc.name, got, tc.apart, free, eager)
 		if lost := (free - got) / (free - eager); (lost < 0.1) != tc.good || !tc.good && lost < 0.9 {
 			t.Errorf("W = %s loses %.0f %% of the gain", tc.name, 100*lost)
 		}

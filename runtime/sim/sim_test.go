@@ -241,7 +241,7 @@ func TestLatency(t *testing.T) {
 
 // The books agree with one another in the long run: the flows of the routing
 // matrix balance, a model is busy for its steps' time, and every request is
-// somewhere (spec 1.3).
+// somewhere (§2.2).
 func TestBooks(t *testing.T) {
 	spec := plan.Spec{
 		N:    8,

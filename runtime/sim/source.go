@@ -20,7 +20,7 @@ type Source interface {
 	Answer(at int64, p event.Peer, core *sched.Core, row *event.Row, out *event.RowResult)
 }
 
-// Markov is the source of the throughput model (spec 1.1): a step at model i
+// Markov is the source of the throughput model (§1.1): a step at model i
 // sends its request to j with chance P[i][j] and commits its token iff K[i][j]
 // is 1. Steps between sends follow Send where it is given. Of each system only
 // P, K and Send count; with several, the source switches to the next one every

@@ -157,15 +157,15 @@ type Plan struct {
 	Table     [][]int     `json:"table,omitempty"`    // row n-1: B* for n active
 	P         [][]float64 `json:"p"`                  // routing matrix, rows sum to 1
 	K         [][]float64 `json:"k"`                  // tokens committed by a step at i routed to j
-	Step      []StepFit   `json:"step"`               // per subserver
+	Step      []StepFit   `json:"step"`               // per subserver, stalls included
 	Rows      []int       `json:"rows"`               // observations behind each row of P
 	Predicted float64     `json:"predicted"`          // tokens/s with the policy in force
 	Best      float64     `json:"best"`               // tokens/s at B
 	Eager     float64     `json:"eager"`              // tokens/s when nothing waits
 	Lockstep  float64     `json:"lockstep"`           // tokens/s when all wait for all
-	Low       float64     `json:"low"`                // Best with every step 2 % slower
-	High      float64     `json:"high"`               // Best with every step 2 % faster
-	Method    string      `json:"method"`             // chain, count-sim, fluid
+	Low       float64     `json:"low"`                // Best while the step time of one model is up to 2 % off: the least
+	High      float64     `json:"high"`               // and the most
+	Method    string      `json:"method"`             // of the search: chain, countsim, fluid
 	Warnings  []string    `json:"warnings,omitempty"` // why not to trust it, or not to bother
 	SolveNs   int64       `json:"solve_ns"`           // what planning took
 	Interval  []Interval  `json:"interval,omitempty"` // send intervals, per subserver

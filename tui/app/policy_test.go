@@ -109,7 +109,7 @@ func TestPlanOpens(t *testing.T) {
 			seen += ansi.Strip(m.View().Content)
 			m.Update(keyMsg("down"))
 		}
-		for _, want := range []string{"measured", "predicted", "lock-step", "B* at", "geometric", "by guard", "were cached", "longer than the guard W, 55.8 ms", "warnings of the plan", "P next policy"} {
+		for _, want := range []string{"measured", "predicted", "lock-step", "B* at", "geometric", "by guard", "were cached", "longer than the guard W, 55.8 ms", "notes of the plan", "P next policy"} {
 			if !strings.Contains(seen, want) {
 				t.Errorf("the plan does not say %q", want)
 			}

@@ -66,7 +66,7 @@ func TestKeysChangeTheNextFrame(t *testing.T) {
 			{"P", []string{"policy table", "table  B  small 1 ▸large 3"}},
 			{"}", []string{"▸large 4", "policy fixed, B 1,4 in place of table; P goes through the policies"}},
 			{"{", []string{"▸large 3", "policy fixed, B 1,3"}},
-			{"p", []string{"predicted", "lock-step", "B*: +", "warnings of the plan", "esc back"}},
+			{"p", []string{"predicted", "lock-step", "B*: +", "notes of the plan", "esc back"}},
 			{"p", []string{"▸large 3"}},
 			{"B", []string{"▸small 1", "{/} B small"}},
 			{"{", []string{"lower B is off: 1 is the least"}},

@@ -75,6 +75,11 @@ func params(n int64) string {
 	}
 }
 
+// slower is how much longer than the cost profile has it a step takes before that
+// is a warning. The first visit of a request costs the largest embedded model some
+// 10 % on any machine.
+const slower = 1.2
+
 // late gives the step time in ms that the cost profile asks for where this
 // machine is clearly slower, 0 where it keeps up.
 func (m *Model) late(p event.Peer) float64 {
@@ -83,7 +88,7 @@ func (m *Model) late(p event.Peer) float64 {
 		return 0
 	}
 	want := m.info.Step(p, max(int(s.MeanBatch+0.5), 1)).Seconds() * 1e3 / m.status.Speed
-	if want <= 0 || s.StepMs < 1.1*want {
+	if want <= 0 || s.StepMs < slower*want {
 		return 0
 	}
 	return want

@@ -15,8 +15,10 @@ type eventLine struct {
 	level tape.Level
 	text  string
 	count int     // how often the same thing was said in a row
-	moved string  // knob with its file, policy or plan: what goes in many steps; "" for other events
+	moved string  // knob with its file, policy, plan or clamp: what goes in many steps; "" for other events
+	hand  bool    // by a person, who makes the steps of one move soon one after another
 	from  float64 // where a knob stood
+	key   string  // of a plan: what makes it another one
 }
 
 // note adds a line. The same words again only count.
@@ -48,7 +50,10 @@ func (m *Model) noteCmd(p event.Peer, cmd *event.Command, at int64) {
 	case event.NoteFull:
 		m.note(eventLine{at: at, level: tape.Warn, text: "KV of " + m.role(p) + " is full: a ready request waits for blocks"})
 	case event.NoteClamp:
-		m.note(eventLine{at: at, level: tape.Info, text: orElse(text, "B of "+m.role(p)+" lowered to stay feasible")})
+		// The core says it again for each number of active requests.
+		e := eventLine{at: at, level: tape.Info, text: m.role(p) + ": " + orElse(text, "B is lowered to stay feasible"), moved: "clamp of " + m.role(p)}
+		m.takeMove(&e)
+		m.note(e)
 	case event.NoteTimeout:
 		m.note(eventLine{at: at, level: tape.Error, text: orElse(text, "a peer kept a request of "+m.role(p)+" for too long")})
 	case event.NoteResend:
@@ -87,7 +92,7 @@ const sameMove = int64(5 * time.Second)
 
 // noteKnob adds a line for a knob that moved.
 func (m *Model) noteKnob(h *tape.Knob, at int64) {
-	e := eventLine{at: at, level: tape.Info, moved: h.Router + " " + h.Knob, from: h.Old}
+	e := eventLine{at: at, level: tape.Info, moved: h.Router + " " + h.Knob, hand: true, from: h.Old}
 	if last, ok := m.takeMove(&e); ok {
 		e.from = last.from
 	}
@@ -99,7 +104,11 @@ func (m *Model) noteKnob(h *tape.Knob, at int64) {
 // many steps stands in one line.
 func (m *Model) takeMove(e *eventLine) (last eventLine, ok bool) {
 	n := len(m.events)
-	if n == 0 || m.events[n-1].moved != e.moved || e.at-m.events[n-1].at >= sameMove {
+	within := quiet
+	if e.hand {
+		within = sameMove
+	}
+	if n == 0 || m.events[n-1].moved != e.moved || e.at-m.events[n-1].at >= within {
 		return eventLine{}, false
 	}
 	last = m.events[n-1]
@@ -123,7 +132,7 @@ func (m *Model) notePolicy(p *event.Policy, at int64) {
 		text += ": waits while it pays"
 	}
 	if text != m.policy {
-		e := eventLine{at: at, level: tape.Info, text: text, moved: "policy"}
+		e := eventLine{at: at, level: tape.Info, text: text, moved: "policy", hand: true}
 		m.takeMove(&e)
 		m.note(e)
 	}

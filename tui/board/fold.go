@@ -129,16 +129,17 @@ func (m *Model) stepDone(p event.Peer, s *event.StepResult, at int64) {
 			continue
 		}
 		r.settle()
-		r.last = decision{core: p, row: row, batch: b, pos: r.prompt + r.len(), state: r.router, fields: r.fields, knobs: m.knobs}
+		r.last = decision{core: p, row: row, batch: b, pos: r.prompt + r.len(), prefill: r.decided&(1<<p) == 0, state: r.router, fields: r.fields, knobs: m.knobs}
 		r.router = row.State
 		if row.Action == event.Drop {
 			r.last.shown = m.shown(row.Output.Token)
 		}
 		if i < len(c.sampled) && c.rows[c.sampled[i]].Req == row.Req {
 			in := &c.rows[c.sampled[i]]
-			r.last.waited, r.last.prefill = in.WaitedNs, in.Prefill
+			r.last.waited = in.WaitedNs
 			r.last.pos = in.Start + len(in.Tokens)
 		}
+		r.decided |= 1 << p
 	}
 	c.running, c.rows, c.sampled = nil, nil, c.sampled[:0]
 }

@@ -18,13 +18,15 @@ import (
 // against what is predicted.
 const comparable = 2 * time.Second
 
-// stars is B* for the requests that are active now, nil while there is no plan.
+// stars is B* for the requests that are active now, nil while there is no plan. At
+// the number that the plan is for it is the B* of the figures: the table is searched
+// less closely.
 func (m *Model) stars() []int {
 	s := &m.figs.snap
 	switch {
 	case s.Plan == nil:
 		return nil
-	case s.Active > 0 && len(s.Plan.Table) > 0:
+	case s.Active > 0 && s.Active != s.Plan.N && len(s.Plan.Table) > 0:
 		return s.Plan.Table[min(s.Active, len(s.Plan.Table))-1]
 	}
 	return s.Plan.B
@@ -113,7 +115,7 @@ func (m *Model) putPredicted(l *frame.Line) {
 	want, ok := m.expected()
 	switch {
 	case m.figs.snap.Plan == nil:
-		putFirst(l, 0, []piece{name, {th.Prediction, "-"}, {th.Dim, " (no plan yet)"}}, []piece{name, {th.Prediction, "-"}})
+		putFirst(l, 0, []piece{name, {th.Prediction, "-"}, {th.Dim, " (no plan)"}}, []piece{name, {th.Prediction, "-"}})
 		return
 	case !ok:
 		putFirst(l, 0, []piece{name, {th.Prediction, "-"}, {th.Dim, " (not for " + m.kind.String() + ")"}}, []piece{name, {th.Prediction, "-"}})
@@ -143,12 +145,12 @@ func (m *Model) putGains(l *frame.Line) {
 		return
 	}
 	th, gap := m.theme, m.figureGap(l)
-	alarm := ""
+	notes := ""
 	switch n := len(p.Warnings); {
 	case n == 1:
-		alarm = gap + "! 1 warning"
+		notes = gap + "p: 1 note"
 	case n > 1:
-		alarm = fmt.Sprintf("%s! %d warnings", gap, n)
+		notes = fmt.Sprintf("%sp: %d notes", gap, n)
 	}
 	star := []piece{{th.Dim, gap + "B* "}, {th.Strong, vector(p.B)}}
 	best := piece{th.Prediction, " ~" + rate(p.Best)}
@@ -164,11 +166,11 @@ func (m *Model) putGains(l *frame.Line) {
 	}
 	full := slices.Concat(star, []piece{best})
 	short := slices.Concat(full, gain(p.Eager, "eager", false))
-	putFirst(l, len(alarm),
+	putFirst(l, 0,
 		slices.Concat(full, gain(p.Eager, "eager", true), gain(p.Lockstep, "lock-step", true)),
 		slices.Concat(short, gain(p.Lockstep, "lock-step", false)),
 		short, slices.Concat(star, gain(p.Eager, "eager", false)), star)
-	putFirst(l, 0, []piece{{th.Warn, alarm}})
+	putFirst(l, 0, []piece{{th.Dim, notes}})
 }
 
 func (m *Model) gainStyle(gain float64) frame.Style {
@@ -230,15 +232,19 @@ func (m *Model) planSaid(text string) bool {
 	return ok && told
 }
 
+// littleGain is the gain below which it does not matter which B is B*.
+const littleGain = 0.01
+
 // notePlan says what a plan warns of, once as long as it does, and B* whenever it
-// changes.
+// changes to another one that gains something. What plans warn of is how things
+// are, nothing that has to be mended: no mark.
 func (m *Model) notePlan(p *tape.Plan, at int64) {
 	for _, w := range p.Warnings {
 		key := bare(w)
 		last, known := m.warned[key]
 		m.warned[key] = at
 		if !known || at-last > quiet {
-			m.note(eventLine{at: at, level: tape.Warn, text: planSays + w})
+			m.note(eventLine{at: at, level: tape.Info, text: planSays + w})
 		}
 	}
 	for w, last := range m.warned {
@@ -246,19 +252,27 @@ func (m *Model) notePlan(p *tape.Plan, at int64) {
 			delete(m.warned, w)
 		}
 	}
-	text := fmt.Sprintf("B* %s at %d active", vector(p.B), p.N)
-	if text == m.starred {
+	key := fmt.Sprintf("B* %s at %d active", vector(p.B), p.N)
+	gain := p.Best/p.Eager - 1
+	text := key + ": " + signed(gain) + " over eager"
+	if !(gain >= littleGain) || math.IsInf(gain, 0) {
+		key = fmt.Sprintf("waiting gains less than %.0f %% at %d active", 100*littleGain, p.N)
+		text = key
+	}
+	if key == m.starred {
 		return
 	}
-	m.starred = text
-	switch gain := p.Best/p.Eager - 1; {
-	case !(gain >= 0.0005) || math.IsInf(gain, 0):
-		text += ": waiting gains nothing"
-	default:
-		text += ": " + signed(gain) + " over eager"
-	}
-	e := eventLine{at: at, level: tape.Info, text: text, moved: "plan"}
+	m.starred = key
+	e := eventLine{at: at, level: tape.Info, text: text, moved: "plan", key: key}
 	m.takeMove(&e)
+	for i := len(m.events) - 1; i >= 0; i-- {
+		if m.events[i].moved == e.moved {
+			if m.events[i].key == key {
+				return // it went and came back
+			}
+			break
+		}
+	}
 	m.note(e)
 }
 

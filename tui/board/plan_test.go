@@ -77,7 +77,7 @@ func TestPredictionIsOfWhatRuns(t *testing.T) {
 	s.Policy, s.B = "fixed", cfg.B
 	m.SetStatus(s)
 	later(m, c, 10e9)
-	if text := says(t, m, c, 120, 36, "pred - (no plan yet)"); strings.Contains(text, "B*") {
+	if text := says(t, m, c, 120, 36, "pred - (no plan)"); strings.Contains(text, "B*") {
 		t.Errorf("B* without a plan:\n%s", text)
 	}
 	c.Host(plan) // said under the table, while fixed thresholds are in force
@@ -97,6 +97,11 @@ func TestPredictionIsOfWhatRuns(t *testing.T) {
 	m.SetStatus(s)
 	later(m, c, 1e9)
 	says(t, m, c, 120, 36, fmt.Sprintf("pred ~%.1f (", plan.Eager))
+	better := *plan // than its table, at the number that it is for
+	better.B = []int{1, 2}
+	c.Host(&better)
+	later(m, c, 1e9)
+	says(t, m, c, 120, 36, "B* 1,2 ~", "  B* 2")
 	other := *plan
 	other.N = 6
 	c.Host(&other)
@@ -151,13 +156,17 @@ func TestWhoWaitsForWhom(t *testing.T) {
 	}
 }
 
-// A warning of the plan is one line, however often plans repeat it with other
-// figures; the strip counts them and the plan has them in full.
-func TestPlanWarnsOnce(t *testing.T) {
+// A note of the plan is one line without a mark, however often plans repeat it with
+// other figures; the strip counts them where there is room and the plan has them in
+// full.
+func TestPlanNotesOnce(t *testing.T) {
 	m, c := tabled(synth.Paper(), theme.Options{})
 	count := func() (n int) {
 		for _, e := range m.events {
-			if e.level == tape.Warn {
+			if e.level != tape.Info {
+				t.Errorf("%q is marked as a warning", e.text)
+			}
+			if strings.HasPrefix(e.text, planSays) {
 				n += e.count
 			}
 		}
@@ -168,16 +177,16 @@ func TestPlanWarnsOnce(t *testing.T) {
 		p.Warnings = []string{fmt.Sprintf("delayed batching gains %.1f %% here: it is idle", 0.1*float64(i)), "send intervals of small are not geometric"}
 		c.Host(&p)
 		for _, w := range p.Warnings { // the runtime says them as well
-			c.Host(&tape.Message{Level: tape.Warn, Text: "plan: " + w})
+			c.Host(&tape.Message{Level: tape.Info, Text: "plan: " + w})
 		}
 		later(m, c, 1e9)
 	}
 	if got := count(); got != 2 {
-		t.Errorf("%d warnings in the events, want 2", got)
+		t.Errorf("%d notes in the events, want 2", got)
 	}
-	says(t, m, c, 80, 24, "! 2 warnings")
-	says(t, m, c, 160, 50, "! plan: send intervals of small are not geometric")
-	if text := ansi.Strip(frame.Text(m.PlanRows(76))); !strings.Contains(text, "! delayed batching gains 2.9 % here: it is idle") {
+	says(t, m, c, 80, 24, " over lock-step")
+	says(t, m, c, 160, 50, " over lock-step", "p: 2 notes", " plan: send intervals of small are not geometric")
+	if text := ansi.Strip(frame.Text(m.PlanRows(76))); !strings.Contains(text, " - delayed batching gains 2.9 % here: it is idle") {
 		t.Errorf("the plan does not have the newest words:\n%s", text)
 	}
 	c.Host(planOf(synth.Paper()))
@@ -187,33 +196,61 @@ func TestPlanWarnsOnce(t *testing.T) {
 	c.Host(&p)
 	later(m, c, 1e9)
 	if got := count(); got != 3 {
-		t.Errorf("after a minute without it a warning is new: %d", got)
+		t.Errorf("after a minute without it a note is new: %d", got)
 	}
 }
 
-// B* is said when it changes, with its gain, and not when only figures do.
+// B* is said when it changes, with its gain, and not when only figures do, nor
+// which vector is the best where none gains anything. Where it trembles one line
+// tells the newest.
 func TestStarsAreSaid(t *testing.T) {
 	m, c := tabled(synth.Paper(), theme.Options{})
-	told := func() (out []string) {
-		for _, e := range m.events {
-			if strings.HasPrefix(e.text, "B* ") {
-				out = append(out, e.text)
-			}
-		}
-		return out
-	}
+	m.events = nil
+	at := int64(quiet)
 	plan := func(b []int, best, eager float64) {
 		c.Host(&tape.Plan{Policy: "table", N: 4, B: b, Best: best, Eager: eager})
-		later(m, c, 10e9)
+		later(m, c, at)
 	}
-	plan([]int{1, 3}, 300, 200)
+	said := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, e := range m.events {
+			if e.moved == "plan" {
+				got = append(got, e.text)
+			}
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("said %q, want %q", got, want)
+		}
+	}
+	two, none := "B* 1,2 at 4 active: +6.0 % over eager", "waiting gains less than 1 % at 4 active"
 	plan([]int{1, 2}, 212, 200)
 	plan([]int{1, 2}, 211, 200)
 	plan([]int{1, 1}, 200, 200)
-	want := []string{told()[0], "B* 1,2 at 4 active: +6.0 % over eager", "B* 1,1 at 4 active: waiting gains nothing"}
-	if got := told(); strings.Join(got, "\n") != strings.Join(want, "\n") || !strings.HasPrefix(want[0], "B* 1,3 at 4 active: +1") {
-		t.Errorf("said %q, want %q", got, want)
+	plan([]int{1, 3}, 201, 200)
+	said(two, none)
+	at = 10e9
+	for range 20 {
+		plan([]int{1, 3}, 212, 200)
+		plan([]int{1, 2}, 212, 200)
 	}
+	said(two, none, two)
+	plan([]int{1, 1}, 199, 200)
+	said(two, none)
+}
+
+// A B that is lowered as requests come and go stays one line, and says whose it is.
+func TestClampIsOneLine(t *testing.T) {
+	m, c := tabled(synth.Paper(), theme.Options{})
+	m.events = nil
+	for i := range 20 {
+		c.Note(1, event.NoteClamp, fmt.Sprintf("B = 7 is lowered to %d with %d active", 4-i%2, 4-i%2))
+		later(m, c, 2e9)
+	}
+	if len(m.events) != 1 {
+		t.Errorf("%d lines", len(m.events))
+	}
+	says(t, m, c, 120, 36, "large: B = 7 is lowered to 3 with 3 active")
 }
 
 // Look-ahead has no threshold: the cards say so and set B* beside it.

@@ -2,6 +2,7 @@ package board
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ func (m *Model) PlanRows(w int) []frame.Row {
 	p := m.figs.snap.Plan
 	if p == nil {
 		s.title("plan", "  none yet")
-		s.texts(m.theme.Dim, "", "It comes as soon as every model has run steps and handed requests over; until then the policies table and look-ahead start batches as eager does.")
+		s.texts(m.theme.Dim, "", "It comes as soon as every model has run steps and handed requests over; until then the policies table and look-ahead start batches as eager does. A router that sends nothing on needs none.")
 	} else {
 		s.title("plan", fmt.Sprintf("  for N %d by %s, made in %s", p.N, orElse(p.Method, "?"), solved(p.SolveNs)))
 		s.rates(p)
@@ -94,7 +95,7 @@ func (s *sheet) rates(p *tape.Plan) {
 	value("best", th.Prediction, "~"+tenths(p.Best)).Put(th.Dim, " tok/s  at B* ").Put(th.Strong, vector(p.B))
 	s.end()
 	if p.Low > 0 && p.High > 0 {
-		s.l.To(sheetLabel+2).Put(th.Prediction, fmt.Sprintf("%s to %s", tenths(p.Low), tenths(p.High))).Put(th.Dim, " if steps are 2 % off")
+		s.l.To(sheetLabel+2).Put(th.Prediction, fmt.Sprintf("%s to %s", tenths(p.Low), tenths(p.High))).Put(th.Dim, " if one step is 2 % off")
 		s.end()
 	}
 	for _, o := range []struct {
@@ -152,15 +153,39 @@ func (s *sheet) models(p *tape.Plan) {
 		}
 		if i < len(p.Step) {
 			f := &p.Step[i]
-			s.l.Put(th.Dim, "  step ").Put(th.Strong, fmt.Sprintf("%.1f", f.Base))
-			if f.PerRow > 0.005 || f.PerRow < -0.005 {
-				s.l.Put(th.Strong, fmt.Sprintf(" %+.2f", f.PerRow)).Put(th.Dim, " a row")
-			}
-			s.l.Put(th.Dim, fmt.Sprintf(" ms at %d to %d rows", f.Low, f.High))
+			s.step(f)
 		}
 		s.end()
 		s.sends(p, i)
 	}
+}
+
+// step is how long a step takes. A batch of prompts only has no decode rows; the
+// shortest one that the plan knows has one.
+func (s *sheet) step(f *tape.StepFit) {
+	th := s.m.theme
+	s.l.Put(th.Dim, "  step ")
+	if grows := math.Abs(f.PerRow) > 0.005; !grows || f.Base >= 0.05 {
+		s.l.Put(th.Strong, stepText(f.Base)).Put(th.Dim, " ms")
+		if grows {
+			s.l.Put(th.Strong, fmt.Sprintf(" %+.2f", f.PerRow)).Put(th.Dim, " a row")
+		}
+	} else {
+		s.l.Put(th.Strong, fmt.Sprintf("%.2f", f.PerRow)).Put(th.Dim, " ms a row")
+	}
+	if low := max(f.Low, 1); f.High > low {
+		s.l.Put(th.Dim, fmt.Sprintf(", at %d to %d rows", low, f.High))
+	} else {
+		s.l.Put(th.Dim, fmt.Sprintf(", at %d rows", f.High))
+	}
+}
+
+// stepText writes a step time with as many decimals as tell it from 0.
+func stepText(ms float64) string {
+	if ms < 1 {
+		return fmt.Sprintf("%.2f", ms)
+	}
+	return tenths(ms)
 }
 
 // sends is where the rows of a subserver go, and after how many of them.
@@ -185,7 +210,8 @@ func (s *sheet) sends(p *tape.Plan, i int) {
 		s.l.Put(th.Dim, " after ").Put(th.Strong, fmt.Sprintf("%.1f", iv.Mean)).Put(th.Dim, " rows")
 		switch {
 		case iv.Far:
-			s.l.Put(th.Warn, fmt.Sprintf(" ! not geometric: CV2 %s in place of %s", decimals(iv.CV2), decimals(iv.Geom)))
+			short := piece{th.Dim, ", not geometric"}
+			putFirst(s.l, 0, []piece{short, {th.Dim, fmt.Sprintf(": CV^2 %s, not %s", decimals(iv.CV2), decimals(iv.Geom))}}, []piece{short})
 		case iv.Mean > 1:
 			s.l.Put(th.Dim, ", geometric")
 		}
@@ -261,14 +287,15 @@ func (s *sheet) waiting() {
 	}
 }
 
-// warnings are why not to trust the plan, or not to bother.
+// warnings are why not to trust the plan, or not to bother: notes, as they say how
+// things are.
 func (s *sheet) warnings(p *tape.Plan) {
-	s.title("warnings of the plan", "")
+	s.title("notes of the plan", "")
 	if len(p.Warnings) == 0 {
 		s.l.Put("", " ").Put(s.m.theme.Dim, "none")
 		s.end()
 	}
 	for _, w := range p.Warnings {
-		s.texts(s.m.theme.Warn, "! ", w)
+		s.texts(s.m.theme.Dim, "- ", w)
 	}
 }

@@ -37,7 +37,7 @@ type decision struct {
 	waited  int64
 	shown   string // text of the candidate, cleaned
 	pos     int    // of the candidate
-	prefill bool
+	prefill bool   // the first one there
 	state   []byte // r.state and the fields of the hand-off that the router saw
 	fields  []byte
 	knobs   Knobs
@@ -79,6 +79,8 @@ type request struct {
 	hop    uint32 // of the newest message that was taken
 	router []byte // r.state as it travels with the request
 	fields []byte // of the newest message
+
+	decided uint64 // subservers that have drawn a candidate for it, a bit each
 
 	last  decision   // newest row, until it is committed or dropped
 	drops []decision // for the next position

@@ -74,9 +74,6 @@ func (c *Cluster) Preempt(core event.Peer) bool {
 	return true
 }
 
-// SetP changes the router's share.
-func (c *Cluster) SetP(p float64) { c.cfg.P = p }
-
 // Skip lets t ns pass in which nothing happens, as in a pause.
 func (c *Cluster) Skip(t int64) {
 	c.now += t

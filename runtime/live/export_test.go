@@ -1,0 +1,12 @@
+package live
+
+import "time"
+
+// Look lets the planner read what is on the tape and look at it once.
+func (r *Runtime) Look() {
+	r.planner.read()
+	r.planner.look()
+}
+
+// Took is how long the newest table took, which may be set.
+func (r *Runtime) Took() *time.Duration { return &r.planner.took }

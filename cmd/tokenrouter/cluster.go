@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"os"
 	"path/filepath"
@@ -90,6 +91,7 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 	cfg := c.config(f, w)
 	for i, m := range c.models {
 		cfg.Runners = append(cfg.Runners, paced.New(native.NewWithBlocks(m, i, f.KVTokens/model.BlockLen), pacer, i))
+		cfg.Domains = append(cfg.Domains, domain(m))
 	}
 	cfg.Pacer, cfg.Profile = pacer, &profile
 	cfg.Policy, cfg.Params = policy, params
@@ -161,6 +163,13 @@ func (c *cluster) config(f *clusterFlags, w work) live.Config {
 		cfg.Context = min(cfg.Context, m.Config.MaxPos)
 	}
 	return cfg
+}
+
+// domain tells the KV of one model and tokenizer from that of any other.
+func domain(m *model.Model) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, m.Hash(), m.Tokenizer.Hash())
+	return h.Sum64()
 }
 
 func (c *cluster) manifest(f *clusterFlags, w work) store.Manifest {

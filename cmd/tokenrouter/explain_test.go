@@ -18,8 +18,8 @@ import (
 	"tokenrouter/tui/theme"
 )
 
-// stateful decides by what it remembers, by what the hand-off brought, by r.first
-// and by a knob. Before every return it notes its line in r.state, so that the
+// stateful decides by what it remembers, by what the hand-off brought, by r.first,
+// r.is_prefill and by a knob. Before every return it notes its line in r.state, so that the
 // recorded state after a decision tells which line made it: the next one.
 const stateful = `local every = param("every", { default = 3, min = 2, max = 9 })
 local function at(r, line)
@@ -34,7 +34,7 @@ function route(r)
     at(r, 11)
     return HOME -- 12
   end
-  if r.first then at(r, 14)
+  if r.first and r.is_prefill then at(r, 14)
     return STAY end -- 15
   local n = r.state and r.state.n or 0
   if r.step > 1 and n % every() == 0 then at(r, 17)
@@ -61,7 +61,7 @@ func TestExplainTellsTheLineThatDecided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parser.Parse([]string{"board", "--models", "tiny-37k,tiny-114k", "--router", file, "--no-record", "-n", "3", "--max-tokens", "40"}); err != nil {
+	if _, err := parser.Parse([]string{"board", "--models", "tiny-37k,tiny-114k", "--router", file, "--no-record", "-n", "3", "--chunk", "7", "--max-tokens", "40"}); err != nil {
 		t.Fatal(err)
 	}
 	source, err := c.Board.problems()

@@ -50,6 +50,9 @@ type clusterFlags struct {
 	NoRecord   bool   `help:"Record no session."`
 }
 
+// maxKVTokens is a pool whose books take some 50 MB in every core.
+const maxKVTokens = 100_000_000
+
 // check refuses values that cannot be meant, naming the flag.
 func (f *clusterFlags) check() error {
 	switch {
@@ -59,6 +62,8 @@ func (f *clusterFlags) check() error {
 		return fmt.Errorf("--seats %d is outside 1 to 1024", f.Seats)
 	case f.KVTokens < 16:
 		return fmt.Errorf("--kv-tokens %d is less than one block of 16", f.KVTokens)
+	case f.KVTokens > maxKVTokens:
+		return fmt.Errorf("--kv-tokens %d is above %d; no request needs that many, and the books of the pool alone would fill the memory", f.KVTokens, maxKVTokens)
 	case f.Chunk < 0:
 		return fmt.Errorf("--chunk %d is negative; give 0 for whole prompts", f.Chunk)
 	case f.BatchTokens < 0:

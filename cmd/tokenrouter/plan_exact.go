@@ -115,30 +115,15 @@ func (c *planCmd) searchAll(s *plan.Spec) (all, front found, err error) {
 
 // search lets the plan look for the best vectors.
 func (c *planCmd) search(s *plan.Spec) (all, front found, err error) {
-	o := plan.Options{Method: plan.Method(c.Method), Seed: c.Seed}
-	a, err := best(s, o)
+	o := plan.Options{Method: plan.Method(c.Method), Seed: c.Seed, NoTails: true}
+	a, err := plan.Best(s, o)
 	if err != nil {
 		return all, front, err
 	}
 	front = found{a.B, a.Throughput}
 	o.FreeB0 = true
-	a, err = best(s, o)
+	a, err = plan.Best(s, o)
 	return found{a.B, a.Throughput}, front, err
-}
-
-// best is [plan.Best]. With B[0] free its search climbs and may end on a lower
-// hill, so then the answer with B[0] = 1 is looked at as well.
-func best(s *plan.Spec, o plan.Options) (plan.Answer, error) {
-	a, err := plan.Best(s, o)
-	if !o.FreeB0 {
-		return a, err
-	}
-	o.FreeB0 = false
-	front, frontErr := plan.Best(s, o)
-	if frontErr == nil && (err != nil || found{front.B, front.Throughput}.better(found{a.B, a.Throughput})) {
-		return front, nil
-	}
-	return a, err
 }
 
 // feasible lists the vectors whose sum of B-1 is below n, nil if there are more

@@ -18,7 +18,9 @@ const (
 	maxPlanN      = 100_000
 	maxPlanModels = 8
 	maxStepMS     = 3.6e6
+	minQuantum    = 1e-6 // ms
 	maxQuanta     = 1e9
+	maxCommitted  = 1e6 // tokens of a step
 )
 
 // system is what the flags describe: a spec without thresholds, and the words
@@ -162,7 +164,7 @@ func stochastic(flag string, p [][]float64) error {
 			total += x
 		}
 		if math.Abs(total-1) > 1e-6 {
-			return fmt.Errorf("%s: row %d sums to %.6g; make it sum to 1", flag, i+1, total)
+			return fmt.Errorf("%s: row %d sums to %.9g; make it sum to 1", flag, i+1, total)
 		}
 		for j := range row {
 			row[j] /= total
@@ -231,7 +233,7 @@ func (c *planCmd) commits(s *system) error {
 		if most == 0 {
 			return errors.New("--commit commits no token at all; give at least one entry above 0")
 		}
-		return nil
+		return bounded("--commit", s.K)
 	}
 	s.K = make([][]float64, m)
 	for i := range s.K {
@@ -240,6 +242,18 @@ func (c *planCmd) commits(s *system) error {
 			// Replace: a token routed to a larger model is written anew there.
 			if s.Commit == "append" || j <= i {
 				s.K[i][j] = 1
+			}
+		}
+	}
+	return nil
+}
+
+// bounded refuses tokens of a step that no figure could hold.
+func bounded(name string, committed [][]float64) error {
+	for i, row := range committed {
+		for _, k := range row {
+			if k > maxCommitted {
+				return fmt.Errorf("%s: a step of row %d commits %v tokens; give at most %g", name, i+1, k, maxCommitted)
 			}
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // coarse refuses step times that the quantum leaves nothing of, or that it cuts
 // too fine. The names are those of what to change.
 func coarse(name string, steps []plan.Latency, n int, quantum float64, quantumName string) error {
-	if !(quantum > 0 && quantum <= maxStepMS) {
-		return fmt.Errorf("%s %v is no time; give ms above 0, such as 0.1", quantumName, quantum)
+	if !(quantum >= minQuantum && quantum <= maxStepMS) {
+		return fmt.Errorf("%s %v is outside %g to %g; give ms such as 0.1", quantumName, quantum, minQuantum, maxStepMS)
 	}
 	for _, l := range steps {
 		switch {

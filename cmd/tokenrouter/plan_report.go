@@ -87,7 +87,10 @@ type planRow struct {
 // report plans the system.
 func (c *planCmd) report(s *system) (*planReport, error) {
 	o := plan.Options{Method: plan.Method(c.Method), MaxP99: c.bound(), FreeB0: c.FreeB0, Seed: c.Seed}
-	a, err := best(&s.Spec, o)
+	for _, role := range roles(len(s.P)) {
+		o.Names = append(o.Names, "the "+role)
+	}
+	a, err := plan.Best(&s.Spec, o)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +187,8 @@ func (c *planCmd) row(s *system, o plan.Options, a *plan.Answer, swept []plan.Ro
 	of := s.Spec
 	of.N = n
 	if n <= exactTable && n < s.N {
-		b, err := best(&of, o)
+		o.NoTails = true
+		b, err := plan.Best(&of, o)
 		if err == nil {
 			return rowOf(n, &b), nil
 		}

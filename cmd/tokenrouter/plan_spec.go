@@ -250,6 +250,9 @@ func (in *specInput) spec() (*plan.Spec, error) {
 	if err := stochastic(`"routing"`, s.P); err != nil {
 		return nil, err
 	}
+	if err := bounded(`"committed"`, s.K); err != nil {
+		return nil, err
+	}
 	if len(s.Cap) == 1 {
 		s.Cap = slices.Repeat(s.Cap, models)
 	}

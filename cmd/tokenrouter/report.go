@@ -67,7 +67,7 @@ type reportJSON struct {
 
 // planJSON is what the throughput model expected of the run.
 type planJSON struct {
-	BStar     []int    `json:"b_star"`
+	BStar     []int    `json:"B_star"`
 	Predicted *float64 `json:"predicted_tokens_per_s"` // of the policy in force, null for look-ahead
 	Best      float64  `json:"best_tokens_per_s"`
 	Eager     float64  `json:"eager_tokens_per_s"`

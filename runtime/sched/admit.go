@@ -60,7 +60,7 @@ func (c *Core) arrive(id event.ReqID, a *event.Arrival) {
 	}
 	r := &request{
 		id:     id,
-		tokens: append(make([]event.Token, 0, len(a.Prompt)+a.MaxTokens), a.Prompt...),
+		tokens: append(make([]event.Token, 0, room(len(a.Prompt), len(a.Prompt)+a.MaxTokens)), a.Prompt...),
 		limits: event.Limits{
 			PromptLen: len(a.Prompt),
 			MaxLen:    len(a.Prompt) + a.MaxTokens,

@@ -92,7 +92,7 @@ func (c *Core) first(r *request) bool {
 		c.noteFull(r, need, c.pool.Spare()-c.pool.Idle(hit), 0)
 		return false
 	}
-	c.pool.Take(&r.seq, hit, r.limits.MaxLen)
+	c.pool.Take(&r.seq, hit, room(len(r.tokens), r.limits.MaxLen))
 	c.hold(r)
 	r.fed = hit.Blocks * c.pool.Block()
 	r.had = max(r.had, r.fed)

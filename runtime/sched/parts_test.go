@@ -292,3 +292,30 @@ func TestSilentDispatch(t *testing.T) {
 	loud(event.Event{Kind: event.Dispatch, At: 9}, event.RunBatch)
 	quiet()
 }
+
+// A request that may go on for millions of tokens takes memory as it grows.
+func TestLongRequestsGrow(t *testing.T) {
+	const most = 1 << 22
+	c, err := New(Config{Seats: []int{1, 1}, KVTokens: []int{2 * most, 2 * most}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrival := &event.Arrival{Prompt: make([]event.Token, 100), MaxTokens: most}
+	cmds := c.Step(&event.Event{Kind: event.Arrive, Req: 1, Arrival: arrival}, nil)
+	cmds = c.Step(&event.Event{Kind: event.Dispatch}, cmds)
+	if r := c.reqs[1]; cap(r.tokens) > 2000 || cap(r.tokens) < 101 {
+		t.Errorf("%d tokens have room for %d of %d", len(r.tokens), cap(r.tokens), r.limits.MaxLen)
+	}
+	for range 5000 {
+		b := c.Running()
+		res := &event.StepResult{Batch: b.ID, Rows: []event.RowResult{{Req: 1, Output: event.Output{Token: 9}}}}
+		c.Step(&event.Event{Kind: event.StepDone, Step: res}, nil)
+		c.Step(&event.Event{Kind: event.Dispatch}, nil)
+	}
+	if r := c.reqs[1]; len(r.tokens) != 5100 || cap(r.tokens) > 2*len(r.tokens) {
+		t.Errorf("%d tokens have room for %d", len(r.tokens), cap(r.tokens))
+	}
+	if len(cmds) == 0 || c.Check() != nil {
+		t.Errorf("%v, %v", cmds, c.Check())
+	}
+}

@@ -60,7 +60,7 @@ func (c *Core) pen(m *event.PeerReq, v *event.Verdict) {
 	}
 	if r == nil {
 		r = &request{id: m.ID, limits: m.Limits, sampling: m.Sampling, dropped: -1}
-		r.tokens = make([]event.Token, 0, r.limits.MaxLen)
+		r.tokens = make([]event.Token, 0, room(m.Loc+len(m.Suffix), r.limits.MaxLen))
 		c.add(r, Pending)
 	} else {
 		c.isBack(r)
@@ -160,7 +160,7 @@ func (c *Core) cut(r *request, at int) {
 	if at < r.seq.Shared()*c.pool.Block() && at%c.pool.Block() != 0 {
 		c.preempt(r)
 	}
-	r.tokens = append(make([]event.Token, 0, r.limits.MaxLen), r.tokens[:at]...)
+	r.tokens = append(make([]event.Token, 0, room(at, r.limits.MaxLen)), r.tokens[:at]...)
 	if r.dropped > at {
 		r.dropped = -1 // behind another text
 	}

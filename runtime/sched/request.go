@@ -86,6 +86,11 @@ func (r *request) suffix(loc int) []event.Token {
 	return r.tokens[loc:len(r.tokens):len(r.tokens)]
 }
 
+// room is how many tokens a request that holds some gets memory for: all it may
+// become, as long as that is near. A request that may go on without end would
+// else take the memory of the whole pool at once.
+func room(held, most int) int { return min(most, held+1024) }
+
 // over says whether the newest token ends the request, and how.
 func (r *request) over() (event.Reason, bool) {
 	held := len(r.tokens)

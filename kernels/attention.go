@@ -85,6 +85,7 @@ func (g Page) Attend(out, q []float32, pages [][]Tile, at, heads, n int, scratch
 
 // scores1 writes q . K of the first len(s) positions, whole tiles.
 func (g Page) scores1(s []float32, pages [][]Tile, at int, q []float32) {
+	clear(s)
 	for p := 0; p < len(s); p += g.size {
 		k := pages[p/g.size][at:]
 		for i := p; i < min(len(s), p+g.size); i += Lanes {
@@ -96,6 +97,8 @@ func (g Page) scores1(s []float32, pages [][]Tile, at int, q []float32) {
 
 // scores2 is scores1 for two query heads.
 func (g Page) scores2(s, r []float32, pages [][]Tile, at int, q, u []float32) {
+	clear(s)
+	clear(r)
 	for p := 0; p < len(s); p += g.size {
 		k := pages[p/g.size][at:]
 		for i := p; i < min(len(s), p+g.size); i += Lanes {
@@ -110,103 +113,14 @@ func (g Page) scores2(s, r []float32, pages [][]Tile, at int, q, u []float32) {
 // goes on where y stands, so that pages one after the other are one sum.
 func (g Page) add1(y []float32, v []Tile, x []float32) {
 	for t := 0; t < len(y)/Lanes; t++ {
-		w := v[t*g.size:][:len(x)]
-		o := (*Tile)(y[t*Lanes:])
-		a0, a1, a2, a3 := o[0], o[1], o[2], o[3]
-		k := 0
-		for ; k <= len(x)-4; k += 4 {
-			r, v := &w[k], x[k]
-			a0 += float32(r[0] * v)
-			a1 += float32(r[1] * v)
-			a2 += float32(r[2] * v)
-			a3 += float32(r[3] * v)
-			r, v = &w[k+1], x[k+1]
-			a0 += float32(r[0] * v)
-			a1 += float32(r[1] * v)
-			a2 += float32(r[2] * v)
-			a3 += float32(r[3] * v)
-			r, v = &w[k+2], x[k+2]
-			a0 += float32(r[0] * v)
-			a1 += float32(r[1] * v)
-			a2 += float32(r[2] * v)
-			a3 += float32(r[3] * v)
-			r, v = &w[k+3], x[k+3]
-			a0 += float32(r[0] * v)
-			a1 += float32(r[1] * v)
-			a2 += float32(r[2] * v)
-			a3 += float32(r[3] * v)
-		}
-		for ; k < len(x); k++ {
-			r, v := &w[k], x[k]
-			a0 += float32(r[0] * v)
-			a1 += float32(r[1] * v)
-			a2 += float32(r[2] * v)
-			a3 += float32(r[3] * v)
-		}
-		o[0], o[1], o[2], o[3] = a0, a1, a2, a3
+		tile1((*Tile)(y[t*Lanes:]), v[t*g.size:], x)
 	}
 }
 
 // add2 is add1 for two rows of scores of one length.
 func (g Page) add2(y, z []float32, v []Tile, x, u []float32) {
-	u = u[:len(x)]
 	for t := 0; t < len(y)/Lanes; t++ {
-		w := v[t*g.size:][:len(x)]
-		o, e := (*Tile)(y[t*Lanes:]), (*Tile)(z[t*Lanes:])
-		a0, a1, a2, a3 := o[0], o[1], o[2], o[3]
-		b0, b1, b2, b3 := e[0], e[1], e[2], e[3]
-		k := 0
-		for ; k <= len(x)-4; k += 4 {
-			r, v, s := &w[k], x[k], u[k]
-			a0 += float32(r[0] * v)
-			b0 += float32(r[0] * s)
-			a1 += float32(r[1] * v)
-			b1 += float32(r[1] * s)
-			a2 += float32(r[2] * v)
-			b2 += float32(r[2] * s)
-			a3 += float32(r[3] * v)
-			b3 += float32(r[3] * s)
-			r, v, s = &w[k+1], x[k+1], u[k+1]
-			a0 += float32(r[0] * v)
-			b0 += float32(r[0] * s)
-			a1 += float32(r[1] * v)
-			b1 += float32(r[1] * s)
-			a2 += float32(r[2] * v)
-			b2 += float32(r[2] * s)
-			a3 += float32(r[3] * v)
-			b3 += float32(r[3] * s)
-			r, v, s = &w[k+2], x[k+2], u[k+2]
-			a0 += float32(r[0] * v)
-			b0 += float32(r[0] * s)
-			a1 += float32(r[1] * v)
-			b1 += float32(r[1] * s)
-			a2 += float32(r[2] * v)
-			b2 += float32(r[2] * s)
-			a3 += float32(r[3] * v)
-			b3 += float32(r[3] * s)
-			r, v, s = &w[k+3], x[k+3], u[k+3]
-			a0 += float32(r[0] * v)
-			b0 += float32(r[0] * s)
-			a1 += float32(r[1] * v)
-			b1 += float32(r[1] * s)
-			a2 += float32(r[2] * v)
-			b2 += float32(r[2] * s)
-			a3 += float32(r[3] * v)
-			b3 += float32(r[3] * s)
-		}
-		for ; k < len(x); k++ {
-			r, v, s := &w[k], x[k], u[k]
-			a0 += float32(r[0] * v)
-			b0 += float32(r[0] * s)
-			a1 += float32(r[1] * v)
-			b1 += float32(r[1] * s)
-			a2 += float32(r[2] * v)
-			b2 += float32(r[2] * s)
-			a3 += float32(r[3] * v)
-			b3 += float32(r[3] * s)
-		}
-		o[0], o[1], o[2], o[3] = a0, a1, a2, a3
-		e[0], e[1], e[2], e[3] = b0, b1, b2, b3
+		tile2((*Tile)(y[t*Lanes:]), (*Tile)(z[t*Lanes:]), v[t*g.size:], x, u)
 	}
 }
 

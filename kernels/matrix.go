@@ -59,10 +59,13 @@ func MatMulRows(y []float32, m *Matrix, x []float32, n, from, to int) {
 			for ; c+2 <= n; c += 2 {
 				a := (*[Lanes]float32)(y[c*rows+r:])
 				b := (*[Lanes]float32)(y[(c+1)*rows+r:])
+				*a, *b = Tile{}, Tile{}
 				tile2(a, b, w, x[c*cols:][:cols], x[(c+1)*cols:][:cols])
 			}
 			if c < n {
-				tile1((*[Lanes]float32)(y[c*rows+r:]), w, x[c*cols:][:cols])
+				a := (*Tile)(y[c*rows+r:])
+				*a = Tile{}
+				tile1(a, w, x[c*cols:][:cols])
 			}
 			continue
 		}
@@ -74,11 +77,13 @@ func MatMulRows(y []float32, m *Matrix, x []float32, n, from, to int) {
 	}
 }
 
-// tile1 computes four rows against one column: y[i] = sum over k of w[k][i]*x[k].
+// tile1 adds four rows against one column to y: y[i] += w[k][i]*x[k] for k = 0..
+// in order. The sum goes on where y stands, so that parts one after the other are
+// one sum.
 // Unrolling by four keeps the loop out of the way of the adders; elements are
 // indexed as their bounds are proven once, those of sub-slices are not.
 func tile1(y *[Lanes]float32, w [][Lanes]float32, x []float32) {
-	var a0, a1, a2, a3 float32
+	a0, a1, a2, a3 := y[0], y[1], y[2], y[3]
 	w = w[:len(x)]
 	k := 0
 	for ; k <= len(x)-4; k += 4 {
@@ -113,10 +118,10 @@ func tile1(y *[Lanes]float32, w [][Lanes]float32, x []float32) {
 	y[0], y[1], y[2], y[3] = a0, a1, a2, a3
 }
 
-// tile2 computes four rows against two columns, each output in the order of
-// tile1: a weight is loaded once for both, and eight chains fill the adders.
+// tile2 is tile1 for two columns, each output in the order of tile1: a weight is loaded once for both, and eight chains fill the adders.
 func tile2(y, z *[Lanes]float32, w [][Lanes]float32, x, u []float32) {
-	var a0, a1, a2, a3, b0, b1, b2, b3 float32
+	a0, a1, a2, a3 := y[0], y[1], y[2], y[3]
+	b0, b1, b2, b3 := z[0], z[1], z[2], z[3]
 	w, u = w[:len(x)], u[:len(x)]
 	k := 0
 	for ; k <= len(x)-4; k += 4 {

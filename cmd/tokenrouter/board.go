@@ -13,6 +13,7 @@ import (
 
 	"github.com/charmbracelet/x/term"
 
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/guard"
 	"tokenrouter/runtime/live"
@@ -138,7 +139,10 @@ func (s *screenRuntime) Info() app.Info {
 	info := app.Info{
 		Program: "tokenrouter " + version(), Session: c.path(), Profile: c.profile.Name, Seed: c.seed,
 		Text: tok.Bytes, EOS: c.models[0].EOS(),
-		Step: func(p event.Peer, rows int) time.Duration { return c.profile.Step(int(p), rows, 0) },
+		Step: func(p event.Peer, rows int) time.Duration {
+			b := cost.Decoding(rows, 0)
+			return c.profile.Step(int(p), &b)
+		},
 	}
 	for i, m := range c.models {
 		info.Models = append(info.Models, app.ModelInfo{

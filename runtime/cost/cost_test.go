@@ -31,7 +31,7 @@ func TestA100R2R(t *testing.T) {
 		}
 		for m, d := range want {
 			for _, batch := range [][2]int{{1, 0}, {8, 0}, {0, 500}, {32, 96}} {
-				if got := run.Step(m, batch[0], batch[1]); got != d {
+				if got := run.Step(m, feeding(batch[0], batch[1])); got != d {
 					t.Errorf("%d models: step of model %d with batch %v takes %v, want %v", models, m, batch, got, d)
 				}
 			}
@@ -80,10 +80,10 @@ func TestReadAffine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := run.Step(1, 4, 100); got != 23*time.Millisecond {
+	if got := run.Step(1, feeding(4, 100)); got != 23*time.Millisecond {
 		t.Errorf("20 + 4*0.5 + 100*0.01 ms is %v", got)
 	}
-	if got := run.Step(0, 4, 100); got != 2*time.Nanosecond {
+	if got := run.Step(0, feeding(4, 100)); got != 2*time.Nanosecond {
 		t.Errorf("1.5 ns is rounded to %v", got)
 	}
 	if _, err := p.For(3); err == nil || !strings.Contains(err.Error(), "middle") {
@@ -143,8 +143,8 @@ func TestProfileProperties(t *testing.T) {
 		}
 		rows, tokens := rapid.IntRange(0, 256).Draw(t, "rows"), rapid.IntRange(0, 1024).Draw(t, "tokens")
 		for m := range p.Rows {
-			d := p.Step(m, rows, tokens)
-			if d <= 0 || p.Step(m, rows+1, tokens) < d || p.Step(m, rows, tokens+1) < d {
+			d := p.Step(m, feeding(rows, tokens))
+			if d <= 0 || p.Step(m, feeding(rows+1, tokens)) < d || p.Step(m, feeding(rows, tokens+1)) < d {
 				t.Fatalf("step of %+v with %d rows and %d tokens takes %v", p.Rows[m], rows, tokens, d)
 			}
 		}
@@ -163,9 +163,19 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		for m := range p.Rows {
-			if p.Step(m, 1, 1) < 0 {
+			if p.Step(m, feeding(1, 1)) < 0 {
 				t.Fatalf("negative step of %+v", p.Rows[m])
 			}
 		}
 	})
+}
+
+// feeding is a batch of rows that decode, beside one that feeds that many prompt
+// tokens.
+func feeding(rows, tokens int) *Batch {
+	b := Decoding(rows, 0)
+	if tokens > 0 {
+		b.Add(tokens, 0, true)
+	}
+	return &b
 }

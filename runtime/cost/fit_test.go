@@ -31,10 +31,10 @@ func TestFitFindsTheProfile(t *testing.T) {
 		most := rapid.IntRange(2, 40).Draw(t, "largest batch")
 		for range 4 {
 			for rows := 1; rows <= most; rows++ {
-				f.Add(rows, 0, p.Step(0, rows, 0))
+				f.Add(rows, 0, p.Step(0, feeding(rows, 0)))
 			}
-			f.Add(1, 30, p.Step(0, 1, 30))
-			f.Add(0, 7, p.Step(0, 0, 7))
+			f.Add(1, 30, p.Step(0, feeding(1, 30)))
+			f.Add(0, 7, p.Step(0, feeding(0, 7)))
 		}
 		fit := f.Fit()
 		for _, c := range []struct{ got, want float64 }{{fit.Base, p.Rows[0].Base}, {fit.PerRow, p.Rows[0].PerDecodeRow}, {fit.PerToken, p.Rows[0].PerPrefillToken}} {

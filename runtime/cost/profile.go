@@ -66,12 +66,11 @@ func (p Profile) For(models int) (Profile, error) {
 }
 
 // Step returns how long one step takes on the model with that index among
-// Rows (see [Profile.For]) with decodeRows requests decoding and
-// prefillTokens prompt or resumed tokens in the batch. An index outside Rows
-// is a programming error and panics.
-func (p Profile) Step(model, decodeRows, prefillTokens int) time.Duration {
+// Rows (see [Profile.For]). An index outside Rows is a programming error and
+// panics.
+func (p Profile) Step(model int, b *Batch) time.Duration {
 	r := &p.Rows[model]
-	ms := r.Base + r.PerDecodeRow*float64(decodeRows) + r.PerPrefillToken*float64(prefillTokens)
+	ms := r.Base + r.PerDecodeRow*float64(b.Decode) + r.PerPrefillToken*float64(b.Prefill)
 	return time.Duration(math.Round(ms * float64(time.Millisecond)))
 }
 

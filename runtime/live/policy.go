@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 )
 
@@ -84,9 +85,9 @@ func (c *control) refreshW() {
 // paced clock; measured on the live one, where a model that has not decoded yet
 // does not count, and 0 while none has.
 func (c *control) guardW() int64 {
-	var slowest int64
+	one, slowest := cost.Decoding(1, 0), int64(0)
 	for i, s := range c.rt.subs {
-		step := int64(c.rt.cfg.Pacer.Step(i, 1, 0))
+		step := int64(c.rt.cfg.Pacer.Step(i, &one))
 		if step == 0 {
 			step = s.stepNs.Load()
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/plan"
 	"tokenrouter/runtime/rng"
@@ -39,15 +40,14 @@ type Config struct {
 	Tap func(core event.Peer, ev *event.Event, cmds []event.Command)
 }
 
-// StepTime says how long a step of a model takes with that many requests
-// decoding and that many prompt or resumed tokens in the batch: a method value
-// of cost.Profile, or [Affine].
-type StepTime func(model, decodeRows, prefillTokens int) time.Duration
+// StepTime says how long a step of a model takes: a method value of
+// cost.Profile, or [Affine]. It must not keep b.
+type StepTime func(model int, b *cost.Batch) time.Duration
 
 // Affine is the step time of plan.Spec. What a row feeds does not count.
 func Affine(step []plan.Latency) StepTime {
-	return func(model, rows, _ int) time.Duration {
-		return time.Duration(math.Round(step[model].Of(rows) * float64(time.Millisecond)))
+	return func(model int, b *cost.Batch) time.Duration {
+		return time.Duration(math.Round(step[model].Of(b.Rows) * float64(time.Millisecond)))
 	}
 }
 

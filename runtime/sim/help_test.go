@@ -117,12 +117,19 @@ func encode(log []entry) []byte {
 // else's.
 type oneOf map[event.ReqID]sim.Source
 
-func (o oneOf) Answer(at int64, p event.Peer, core *sched.Core, row *event.Row, out *event.RowResult) {
-	s, ok := o[row.Req]
-	if !ok {
-		s = o[0]
+func (o oneOf) Answer(at int64, p event.Peer, core *sched.Core, b *event.Batch, step *event.StepResult) {
+	k := 0
+	for i := range b.Rows {
+		if !b.Rows[i].Sample {
+			continue
+		}
+		s, ok := o[b.Rows[i].Req]
+		if !ok {
+			s = o[0]
+		}
+		s.Answer(at, p, core, &event.Batch{ID: b.ID, Rows: b.Rows[i : i+1]}, &event.StepResult{Rows: step.Rows[k : k+1]})
+		k++
 	}
-	s.Answer(at, p, core, row, out)
 }
 
 // near fails unless got is want within a relative tolerance.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/sim"
 )
@@ -31,9 +32,9 @@ func TestStepTimeArguments(t *testing.T) {
 	type call struct{ model, decode, prefill int }
 	var calls []call
 	affine := cfg.Step
-	cfg.Step = func(model, decode, prefill int) time.Duration {
-		calls = append(calls, call{model, decode, prefill})
-		return affine(model, decode, prefill)
+	cfg.Step = func(model int, b *cost.Batch) time.Duration {
+		calls = append(calls, call{model, b.Decode, b.Prefill})
+		return affine(model, b)
 	}
 	_, log := logged(t, cfg)
 	k, prompts, suffixes := 0, 0, 0
@@ -60,7 +61,7 @@ func TestStepTimeArguments(t *testing.T) {
 			if calls[k] != want {
 				t.Fatalf("batch %v asks for %+v, want %+v", c, calls[k], want)
 			}
-			took[e.core] = affine(want.model, want.decode, want.prefill)
+			took[e.core] = affine(want.model, &cost.Batch{Decode: want.decode, Prefill: want.prefill, Rows: len(c.Batch.Rows)})
 			k++
 		}
 	}

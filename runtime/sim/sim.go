@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/fabric"
 )
@@ -30,6 +31,7 @@ type Sim struct {
 	cmds []event.Command
 	rows []event.RowResult
 	step event.StepResult
+	sums cost.Batch
 }
 
 // coreState is what the driver keeps of one core.
@@ -204,10 +206,10 @@ func (s *Sim) endStep(p event.Peer, c *coreState) {
 			continue
 		}
 		rows = append(rows, event.RowResult{Req: row.Req})
-		s.cfg.Source.Answer(s.now, p, core, row, &rows[len(rows)-1])
 	}
 	s.rows = rows
 	*step = event.StepResult{Batch: b.ID, Rows: rows, ExecNs: c.takes}
+	s.cfg.Source.Answer(s.now, p, core, b, step)
 	s.tell(p, event.Event{Kind: event.StepDone, Step: step})
 }
 
@@ -288,16 +290,8 @@ const rejected = 1_000_000
 
 // takes is how long batch b, which core p has just started, runs: at least 1 ns.
 func (s *Sim) takes(p event.Peer, b *event.Batch) int64 {
-	decode, prefill := 0, 0
-	for i := range b.Rows {
-		if n := len(b.Rows[i].Tokens); b.Rows[i].Prefill {
-			prefill += n
-		} else {
-			decode++
-			prefill += n - 1
-		}
-	}
-	d := int64(s.cfg.Step(int(p), decode, prefill))
+	s.sums = cost.Of(b)
+	d := int64(s.cfg.Step(int(p), &s.sums))
 	return max(1, s.jitter.of(d, s.cfg.Seed, p, s.cores[p].run))
 }
 

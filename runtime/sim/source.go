@@ -12,12 +12,13 @@ import (
 	"tokenrouter/runtime/sched"
 )
 
-// Source is models and router in one: it answers the rows of a step that ends.
+// Source is models and router in one: it answers the batch of a step that ends.
 type Source interface {
-	// Answer fills in what the model said and the router decided about a row of
-	// core p at time at; out comes with Req set and all else zero. core knows the
-	// request as it was when the step began.
-	Answer(at int64, p event.Peer, core *sched.Core, row *event.Row, out *event.RowResult)
+	// Answer fills in what the model said and the router decided about the rows
+	// of core p's batch b at time at: step has one row for each of b that samples,
+	// in their order, with Req set and all else zero. A failure goes into Err.
+	// core knows the requests as they were when the step began.
+	Answer(at int64, p event.Peer, core *sched.Core, b *event.Batch, step *event.StepResult)
 }
 
 // Markov is the source of the throughput model (§1.1): a step at model i
@@ -172,11 +173,21 @@ func pick(l []limit, draw uint64) int {
 
 // Answer implements Source. The phase of a send interval is the request's state,
 // which travels with it and begins anew at each model.
-func (s *markov) Answer(at int64, p event.Peer, core *sched.Core, row *event.Row, out *event.RowResult) {
+func (s *markov) Answer(at int64, p event.Peer, core *sched.Core, b *event.Batch, step *event.StepResult) {
 	t := &s.tables[0]
 	if len(s.tables) > 1 {
 		t = &s.tables[at/s.every%int64(len(s.tables))]
 	}
+	k := 0
+	for i := range b.Rows {
+		if row := &b.Rows[i]; row.Sample {
+			s.row(t, p, core, row, &step.Rows[k])
+			k++
+		}
+	}
+}
+
+func (s *markov) row(t *table, p event.Peer, core *sched.Core, row *event.Row, out *event.RowResult) {
 	key := rng.Key{Seed: s.seed, Req: uint64(row.Req), Pos: row.Start + len(row.Tokens), Model: int(p), Purpose: drawRoute}
 	draw := key.Uint64(0)
 	out.Output.Token = event.Token(draw % vocabulary)

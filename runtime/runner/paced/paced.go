@@ -61,12 +61,12 @@ func (p *Pacer) Late() int64 { return p.late.Load() }
 
 // Step returns how long a step takes under the setting in force, 0 on the live
 // clock.
-func (p *Pacer) Step(model, decode, prefill int) time.Duration {
+func (p *Pacer) Step(model int, b *cost.Batch) time.Duration {
 	c := p.profile.Load()
 	if c == nil {
 		return 0
 	}
-	return time.Duration(float64(c.Step(model, decode, prefill)) / p.Speed())
+	return time.Duration(float64(c.Step(model, b)) / p.Speed())
 }
 
 // napFor is how much of a step is left to a nap. Timers wake through a poll of
@@ -88,16 +88,8 @@ func New(run runner.Runner, pacer *Pacer, model int) *Runner {
 
 // Run executes the batch and waits for the rest of its step time.
 func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([]event.Output, error) {
-	decode, prefill := 0, 0
-	for i := range b.Rows {
-		if n := len(b.Rows[i].Tokens); b.Rows[i].Prefill {
-			prefill += n
-		} else {
-			decode++
-			prefill += n - 1
-		}
-	}
-	step := r.pacer.Step(r.model, decode, prefill)
+	sums := cost.Of(b)
+	step := r.pacer.Step(r.model, &sums)
 	begin := time.Now()
 	out, err := r.Runner.Run(ctx, b, out)
 	if err != nil || step == 0 {

@@ -33,6 +33,7 @@ type planCmd struct {
 	N       string  `short:"n" name:"n" placeholder:"N|A-B" help:"Active requests; a range bounds the table of B*(n), and the rest is of its end (default: 4)."`
 	Latency string  `placeholder:"T,T[,T]" help:"Step time of each model in ms, small first; 6.0+0.1n grows with the rows n of the batch, such as 6.0+0.1n,27.9+0.5n."`
 	Profile string  `placeholder:"NAME|FILE" help:"Step times of a cost profile instead: a built-in name, or a JSON file of one (default: a100-r2r)."`
+	Context *int    `placeholder:"TOKENS" help:"Tokens of context that requests stand behind in the mean, for a profile whose step times grow with it (default: 512)."`
 	Seats   string  `placeholder:"N[,N]" help:"Most rows of a batch, one number or one per model (default: no bound)."`
 	Quantum float64 `default:"0.1" help:"Unit in ms that step times are rounded to (default: ${default})."`
 
@@ -109,6 +110,7 @@ func (c *planCmd) runSpec(w io.Writer) error {
 		{"--n", c.N != ""},
 		{"--latency", c.Latency != ""},
 		{"--profile", c.Profile != ""},
+		{"--context", c.Context != nil},
 		{"--seats", c.Seats != ""},
 		{"--quantum", c.Quantum != defaultQuantum},
 		{"--max-p99", c.MaxP99 != nil},

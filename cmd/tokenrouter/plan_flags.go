@@ -263,21 +263,13 @@ func bounded(name string, committed [][]float64) error {
 // stepTimes are those of --latency, else those of a cost profile.
 func (c *planCmd) stepTimes(models, n int) ([]plan.Latency, error) {
 	if c.Latency == "" {
-		p, err := readProfile(cmp.Or(c.Profile, defaultProfile))
-		if err == nil {
-			p, err = p.For(models)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--profile: %w; or give the step times with --latency", err)
-		}
-		var out []plan.Latency
-		for _, r := range p.Rows {
-			out = append(out, plan.Latency{Base: r.Base, PerRow: r.PerDecodeRow})
-		}
-		return out, coarse("--profile", out, n, c.Quantum, "--quantum")
+		return c.profileTimes(models, n)
 	}
-	if c.Profile != "" {
+	switch {
+	case c.Profile != "":
 		return nil, errors.New("--latency and --profile exclude each other; give one of them")
+	case c.Context != nil:
+		return nil, errors.New("--context goes with a cost profile; --latency says itself what a step takes")
 	}
 	parts := strings.Split(c.Latency, ",")
 	if len(parts) != models {
@@ -292,4 +284,30 @@ func (c *planCmd) stepTimes(models, n int) ([]plan.Latency, error) {
 		out = append(out, l)
 	}
 	return out, coarse("--latency", out, n, c.Quantum, "--quantum")
+}
+
+// profileTimes are those of a profile for decode rows behind a mean context: what
+// a step takes and what lies between it and the next. The model of throughput
+// knows no prefill.
+func (c *planCmd) profileTimes(models, n int) ([]plan.Latency, error) {
+	p, err := readProfile(cmp.Or(c.Profile, defaultProfile))
+	if err == nil {
+		p, err = p.For(models)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--profile: %w; or give the step times with --latency", err)
+	}
+	ctx := defaultContext
+	if c.Context != nil {
+		ctx = *c.Context
+	}
+	if ctx < 0 || ctx > maxContext {
+		return nil, fmt.Errorf("--context %d; give 0 to %d tokens", ctx, maxContext)
+	}
+	var out []plan.Latency
+	for i := range p.Rows {
+		base, perRow := p.Affine(i, float64(ctx))
+		out = append(out, plan.Latency{Base: base + p.Rows[i].Overhead, PerRow: perRow + p.Rows[i].OverheadPerRow})
+	}
+	return out, coarse("--profile", out, n, c.Quantum, "--quantum")
 }

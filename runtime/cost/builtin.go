@@ -16,6 +16,11 @@ import (
 // two models do not use it.
 const A100R2R = "a100-r2r"
 
+// Qwen3H100 is the pool of Qwen3-0.6B, 8B and 32B on H100 (the last on two of
+// them) under vLLM, by the coefficients that were published with arXiv
+// 2607.18253. Whoever runs two models of it has the first and the last.
+const Qwen3H100 = "qwen3-h100"
+
 func builtin() []Profile {
 	return []Profile{{
 		Name:   A100R2R,
@@ -24,6 +29,26 @@ func builtin() []Profile {
 			{Role: Small, Base: 6.0},
 			{Role: Middle, Base: 12.3},
 			{Role: Large, Base: 27.9},
+		},
+	}, {
+		Name:   Qwen3H100,
+		Source: "Qwen3-0.6B, 8B, 32B on 1, 1, 2 H100, published coefficients of arXiv 2607.18253",
+		Rows: []Row{
+			{
+				Role: Small, Model: "Qwen3-0.6B", Features: legacy, KVTokens: 628_512, TP: 1,
+				Base: 2.582076153, PerPrefillToken: 2.0335711505e-3, PerDecodeRow: 1.6889500804e-2,
+				PerCtx: 3.5429418766e-5, PerPrefillSq: 1.8925400080e-7, PerCtxSq: 1.5754738958e-10,
+			},
+			{
+				Role: Middle, Model: "Qwen3-8B", Features: legacy, KVTokens: 382_304, TP: 1,
+				Base: 7.295929681, PerPrefillToken: 2.0789009923e-2, PerDecodeRow: 2.5632010898e-2,
+				PerCtx: 4.6490885514e-5, PerPrefillSq: 5.1195590336e-7, PerCtxSq: 2.6851287985e-10,
+			},
+			{
+				Role: Large, Model: "Qwen3-32B", Features: legacy, KVTokens: 298_416, TP: 2,
+				Base: 14.347877296, PerPrefillToken: 5.2941851182e-2, PerDecodeRow: 6.3048760783e-2,
+				PerCtx: 3.6863941394e-5, PerPrefillSq: 8.7740594432e-7, PerCtxSq: 4.5195933178e-10,
+			},
 		},
 	}}
 }

@@ -46,7 +46,7 @@ func TestA100R2R(t *testing.T) {
 
 func TestLookupUnknown(t *testing.T) {
 	_, err := Lookup("h100")
-	if want := `cost profile "h100" is unknown; built-in profiles: a100-r2r`; err == nil || err.Error() != want {
+	if want := `cost profile "h100" is unknown; built-in profiles: a100-r2r, qwen3-h100`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -112,7 +112,7 @@ func TestReadErrors(t *testing.T) {
 			t.Errorf("%s gives %v, want %s", c.in, err, c.want)
 		}
 	}
-	if err := (Profile{Name: "p", Rows: []Row{{Role: Small, Base: math.NaN()}}}).check(); err == nil {
+	if err := (&Profile{Name: "p", Rows: []Row{{Role: Small, Base: math.NaN()}}}).check(); err == nil {
 		t.Error("NaN was accepted")
 	}
 	gone := errors.New("gone")
@@ -128,7 +128,7 @@ func TestProfileProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Profile{Name: rapid.StringMatching(`[a-z][a-z0-9-]{0,8}`).Draw(t, "name")}
 		for _, role := range rolesOf[3] {
-			p.Rows = append(p.Rows, Row{role, rapid.Float64Range(1e-6, maxMillis).Draw(t, "base"), ms.Draw(t, "row"), ms.Draw(t, "token")})
+			p.Rows = append(p.Rows, Row{Role: role, Base: rapid.Float64Range(1e-6, maxMillis).Draw(t, "base"), PerDecodeRow: ms.Draw(t, "row"), PerPrefillToken: ms.Draw(t, "token")})
 		}
 		text, err := json.Marshal(p)
 		if err != nil {
@@ -154,17 +154,34 @@ func TestProfileProperties(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"name": "p", "source": "s", "roles": [{"role": "small", "base_ms": 6}, {"role": "large", "base_ms": 27.9}]}`))
 	f.Add([]byte(`{"name": "p", "roles": [{"role": "small", "base_ms": 1e400}]}`))
+	f.Add([]byte(`{"name": "p", "latency_ms": 1, "roles": [{"role": "small", "features": "hinge", "base_ms": 1, "hinge_tokens": 4,
+		"per_token_beyond_ms": 3e6, "overhead_ms": 1, "box": {"tokens": [1, 2]}, "fit": {"stall_share": 0.5, "zeroed": ["base_ms"]}}]}`))
+	for _, p := range builtin() {
+		var text bytes.Buffer
+		if err := p.Write(&text); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text.Bytes())
+	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		p, err := Read(bytes.NewReader(in), "f")
 		if err != nil {
 			return
 		}
-		if err := p.check(); err != nil {
+		var text bytes.Buffer
+		if err := p.Write(&text); err != nil {
 			t.Fatal(err)
 		}
-		for m := range p.Rows {
-			if p.Step(m, feeding(1, 1)) < 0 {
-				t.Fatalf("negative step of %+v", p.Rows[m])
+		if _, err := Read(&text, "again"); err != nil {
+			t.Fatalf("what was read is refused when written: %v", err)
+		}
+		long := Decoding(3, 1<<40)
+		for _, b := range []*Batch{feeding(1, 1), feeding(0, 1), feeding(2000, 1_000_000), &long} {
+			for m := range p.Rows {
+				if p.Step(m, b) < 0 || p.Overhead(m, b.Rows) < 0 || p.Latency() < 0 {
+					t.Fatalf("negative time of %+v", p.Rows[m])
+				}
+				p.Outside(m, b)
 			}
 		}
 	})

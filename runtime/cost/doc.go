@@ -4,9 +4,11 @@
 // steps that were measured.
 //
 // The invariant that matters: a step time is a pure function of profile,
-// model and batch. Noise, where a clock wants it, is drawn elsewhere with a
-// key of its own.
+// model and batch. Noise and stalls, where a clock wants them, are drawn
+// elsewhere with a key of its own.
 //
-// Read profile.go for the profiles, builtin.go for the figures and their
-// sources, and fit.go for what is measured.
+// Read profile.go for the profiles, features.go for what a step time is linear
+// in, read.go for the file, builtin.go for the figures and their sources.
+// fit_profile.go fits a whole profile from many batches, once; fit.go follows
+// what is measured while a system runs.
 package cost

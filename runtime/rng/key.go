@@ -12,6 +12,21 @@ const (
 	Workload Purpose = 3 // choices made while a workload is built
 )
 
+// The purposes of what stands for models, clients and the passing of time.
+const (
+	Route  Purpose = 0x100 + iota // scripted candidate and destination of a row
+	Phase                         // phase of a send interval
+	Length                        // new tokens of a request
+	Jitter                        // time of a step
+	Prompt                        // tokens of a prompt
+)
+
+// Whole families: each is the first of sixteen purposes.
+const (
+	Law      Purpose = 0x110 // what an emulated model says
+	Arrivals Purpose = 0x120 // when clients send
+)
+
 // Key names one random stream.
 type Key struct {
 	Seed    uint64  // session seed

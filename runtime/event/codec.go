@@ -272,7 +272,7 @@ func (r *reader) policy() *Policy {
 	if !r.bool() {
 		return nil
 	}
-	p := &Policy{Kind: PolicyKind(r.code(byte(LookAhead), "policy")), B: r.ints(), W: r.int64()}
+	p := &Policy{Kind: PolicyKind(r.code(byte(policyKinds-1), "policy")), B: r.ints(), W: r.int64()}
 	switch p.Kind {
 	case Table:
 		p.Table = r.vectors()

@@ -109,7 +109,7 @@ func genEvent(t *rapid.T, kind event.Kind) event.Event {
 	case event.SetPolicy:
 		if present {
 			ev.Policy = &event.Policy{
-				Kind: event.PolicyKind(rapid.IntRange(0, int(event.LookAhead)).Draw(t, "policy")),
+				Kind: event.PolicyKind(rapid.IntRange(0, int(event.LockStep)).Draw(t, "policy")),
 				B:    genInts.Draw(t, "b"), W: rapid.Int64().Draw(t, "w"),
 			}
 			switch ev.Policy.Kind {
@@ -253,7 +253,7 @@ func TestRefuses(t *testing.T) {
 		"unknown action":  {step(func(r *event.RowResult) { r.Action = 2 }), "no action 2"},
 		"unknown status":  {peer(event.PeerReq{Status: 6}), "no status 6"},
 		"unknown verdict": {event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Verdict: event.Verdict{Kind: 2}}), "no verdict 2"},
-		"unknown policy":  {event.AppendEvent(nil, &event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: 4}}), "no policy 4"},
+		"unknown policy":  {event.AppendEvent(nil, &event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: 5}}), "no policy 5"},
 		"bool of 2":       {[]byte{9, 0, 2}, "in place of yes (1) or no (0)"},
 		"wide token":      {[]byte{1, 0, 1, 1, 1, 0xfe, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0, 0, 0}, "more than 32 bits"},
 		"wide subserver":  {[]byte{4, 0, 1, 1, 0x80, 0x80, 0x80, 1}, "more than 16 bits"},
@@ -293,6 +293,7 @@ func TestStableBytes(t *testing.T) {
 		{event.Event{Kind: event.Stop, Req: 5, Pos: 7}, []byte{7, 0, 5, 14}},
 		{event.Event{Kind: event.Cancel, Req: 5}, []byte{8, 0, 5}},
 		{event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: event.Fixed, B: []int{1, 3}, W: 5}}, []byte{9, 0, 1, 1, 2, 2, 6, 10}},
+		{event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: event.LockStep, W: 5}}, []byte{9, 0, 1, 4, 0, 10}},
 		{
 			event.Event{Kind: event.Arrive, Req: 1, Arrival: &event.Arrival{Prompt: []event.Token{4, -1}, MaxTokens: 2, Sampling: event.Sampling{Temperature: 1}}},
 			[]byte{1, 0, 1, 1, 2, 8, 1, 4, 0, 0, 0, 0x80, 0x3f, 0, 0, 0, 0, 0, 0},
@@ -334,8 +335,10 @@ func TestNaNSurvives(t *testing.T) {
 // that reads the same.
 func FuzzDecode(f *testing.F) {
 	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.SetPolicy, At: 7, Policy: &event.Policy{Kind: event.Fixed, B: []int{1, 3}, W: 9}}))
+	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.SetPolicy, At: 7, Policy: &event.Policy{Kind: event.LockStep, W: 9}}))
 	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 1, From: 1, Hop: 2, Suffix: []event.Token{5}, Seen: []int{3, 4}, Status: event.Alive}}))
 	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.StepDone, Step: &event.StepResult{Batch: 1, Rows: []event.RowResult{{Req: 1, Dest: 1}}}}))
+	f.Add(event.AppendCommand(nil, &event.Command{Kind: event.Preempt, Req: 1, N: 12}))
 	f.Add(event.AppendCommand(nil, &event.Command{Kind: event.RunBatch, Batch: &event.Batch{ID: 1, Rows: []event.Row{{Req: 1, Tokens: []event.Token{1, 2}}}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if ev, n, err := event.DecodeEvent(b); err == nil {

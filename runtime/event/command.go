@@ -17,7 +17,7 @@ const (
 	WakeAt             // At, Gen: tell Wake{Gen} at that time
 	Note               // Note, Req, Text: something worth a line on the tape
 	TellBusy           // N, At: deliver Busy{N, Until: At} to every peer, in order with messages
-	Preempt            // Req, N: N positions of KV are taken from the request; it will feed them again
+	Preempt            // Req, N: N positions of KV are taken from the request; what it does not find again it will feed again
 )
 
 // Reason says how a request ended.

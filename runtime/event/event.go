@@ -124,18 +124,21 @@ type PolicyKind uint8
 // Eager starts a batch whenever something is ready; Fixed waits for B[m] ready
 // requests at subserver m; Table does so with the vector for the active count;
 // LookAhead weighs, at every moment, what waiting for the peers' batches costs
-// and saves.
+// and saves; LockStep lets the front wait until all active requests are back, as
+// the public R2R loop does: the vector (active, 1, ..., 1).
 const (
 	Eager PolicyKind = iota
 	Fixed
 	Table
 	LookAhead
+	LockStep
+	policyKinds
 )
 
-var policyNames = [...]string{"eager", "fixed", "table", "look-ahead"}
+var policyNames = [policyKinds]string{"eager", "fixed", "table", "look-ahead", "lock-step"}
 
 func (k PolicyKind) String() string {
-	if int(k) < len(policyNames) {
+	if k < policyKinds {
 		return policyNames[k]
 	}
 	return "?"
@@ -145,7 +148,8 @@ func (k PolicyKind) String() string {
 // thresholds to what is feasible for the active count (INV-7). W is the guard in
 // ns: a ready request waits no longer than that for others. While W is 0, not
 // yet known, every policy acts eagerly; so do a Table without rows and a
-// LookAhead without a forecast.
+// LookAhead without a forecast. LockStep alone needs no W and obeys none, unless
+// more KV is promised than there is: then it is as any other policy.
 type Policy struct {
 	Kind     PolicyKind
 	B        []int     // Fixed

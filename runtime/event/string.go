@@ -92,7 +92,7 @@ func (p *Policy) String() string {
 }
 
 // Form is a policy as flags, screens and exports write it: "eager",
-// "fixed:1,3", "table" or "look-ahead".
+// "fixed:1,3", "table", "look-ahead" or "lock-step".
 func (p *Policy) Form() string {
 	if p.Kind == Fixed {
 		return p.Kind.String() + ":" + p.Vector()

@@ -99,15 +99,21 @@ func (c *Core) what(tokens int) string {
 	return fmt.Sprintf("the %d tokens, %d %%, that are promised of the KV pool", tokens, c.overcommit)
 }
 
-// admit lets requests in, in order of arrival, as long as the worst cases of all
-// admitted stay within what may be promised of every pool (INV-13), and tells
-// the peers the active count if it changed.
+// lets says whether r may come in now.
+func (c *Core) lets(r *request) bool {
+	return c.front.reserved+r.reserved <= c.limit && (c.maxActive == 0 || c.active < c.maxActive)
+}
+
+// admit lets requests in, in order of arrival, as long as there are fewer than
+// may be active and the worst cases of all admitted stay within what may be
+// promised of every pool (INV-13), and tells the peers the active count if it
+// changed.
 func (c *Core) admit() {
 	f := &c.front
 	in := 0
 	for in < len(f.waiting) {
 		r := f.waiting[in]
-		if f.reserved+r.reserved > c.limit {
+		if !c.lets(r) {
 			break
 		}
 		f.reserved += r.reserved

@@ -9,20 +9,26 @@ import (
 
 // BenchmarkDecode8 is the whole decode cycle of a subserver, StepDone and
 // Dispatch, for a batch of 8 requests that stay.
-func BenchmarkDecode8(b *testing.B) { decode(b, 8, func(int) event.Peer { return 0 }) }
+func BenchmarkDecode8(b *testing.B) { decode(b, 8, false, func(int) event.Peer { return 0 }) }
 
 // BenchmarkDecode64 is the same for 64.
-func BenchmarkDecode64(b *testing.B) { decode(b, 64, func(int) event.Peer { return 0 }) }
+func BenchmarkDecode64(b *testing.B) { decode(b, 64, false, func(int) event.Peer { return 0 }) }
 
 // BenchmarkHandOff8 is the cycle where every third row goes to the peer and comes
 // back with one token at once.
 func BenchmarkHandOff8(b *testing.B) {
-	decode(b, 8, func(i int) event.Peer { return event.Peer(i % 3 / 2) })
+	decode(b, 8, false, func(i int) event.Peer { return event.Peer(i % 3 / 2) })
 }
 
 // BenchmarkHandOff64 is the same for 64.
 func BenchmarkHandOff64(b *testing.B) {
-	decode(b, 64, func(i int) event.Peer { return event.Peer(i % 3 / 2) })
+	decode(b, 64, false, func(i int) event.Peer { return event.Peer(i % 3 / 2) })
+}
+
+// BenchmarkResubmit8 is BenchmarkHandOff8 where every return is a new request of
+// up to 2048 tokens, which finds its blocks in the prefix tree.
+func BenchmarkResubmit8(b *testing.B) {
+	decode(b, 8, true, func(i int) event.Peer { return event.Peer(i % 3 / 2) })
 }
 
 // bench drives one core; what it hands to the core is allocated beforehand.
@@ -71,7 +77,7 @@ func (x *bench) answer(dest func(i int) event.Peer) []event.Command {
 	return x.tell(event.Event{Kind: event.StepDone, Step: &x.step})
 }
 
-func decode(b *testing.B, batch int, dest func(i int) event.Peer) {
+func decode(b *testing.B, batch int, resubmit bool, dest func(i int) event.Peer) {
 	const length = 1 << 12
 	x := &bench{b: b}
 	back := make([]event.PeerReq, batch)
@@ -82,7 +88,7 @@ func decode(b *testing.B, batch int, dest func(i int) event.Peer) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if left == 0 {
-			x.fresh(sched.Config{Seats: []int{batch, batch}, KVTokens: []int{batch * length, batch * length}, Timeout: 1 << 40})
+			x.fresh(sched.Config{Seats: []int{batch, batch}, KVTokens: []int{batch * length, batch * length}, Timeout: 1 << 40, Resubmit: resubmit})
 			b.StopTimer()
 			for id := range batch {
 				x.arrive(event.ReqID(id+1), make([]event.Token, 64), length-64)

@@ -73,6 +73,8 @@ func (c *Core) checkRequest(r *request) error {
 		return fmt.Errorf("INV-12: wrote %d of a budget of %d", r.wrote, r.budget)
 	case r.had > held || r.had < r.fed || !r.robbed && r.fed != r.had:
 		return fmt.Errorf("INV-14: %d positions were fed and %d are in KV, but nothing was taken", r.had, r.fed)
+	case c.resubmit && r.phase == Pending && r.seq.Blocks() > 0 && passesPen(r.sent):
+		return fmt.Errorf("INV-14: %d blocks are kept of a request that is a new one elsewhere", r.seq.Blocks())
 	}
 	if _, over := r.over(); over && (r.phase == Ready || r.phase == Running) {
 		return fmt.Errorf("INV-9: goes on behind its last token")
@@ -188,8 +190,10 @@ func (c *Core) checkFront(reserved int) error {
 		return fmt.Errorf("INV-13: %d blocks promised, counted as %d, of at most %d", reserved, f.reserved, c.limit)
 	case len(f.waiting) != c.count[Waiting]:
 		return fmt.Errorf("INV-3: %d requests in the queue, %d waiting", len(f.waiting), c.count[Waiting])
-	case len(f.waiting) > 0 && f.reserved+f.waiting[0].reserved <= c.limit:
-		return fmt.Errorf("INV-13: request %d waits although it fits", f.waiting[0].id)
+	case len(f.waiting) > 0 && c.lets(f.waiting[0]):
+		return fmt.Errorf("INV-13: request %d waits although it may come in", f.waiting[0].id)
+	case c.maxActive > 0 && c.active > c.maxActive:
+		return fmt.Errorf("INV-13: %d requests are active of at most %d", c.active, c.maxActive)
 	}
 	for i, r := range f.waiting {
 		if r.phase != Waiting || i > 0 && f.waiting[i-1].id >= r.id {

@@ -21,6 +21,8 @@ type Config struct {
 	Budget     int    // most tokens that one batch feeds; 0: no bound
 	NoPrefix   bool   // requests share no KV of common beginnings
 	Overcommit int    // how much of the smallest pool the front may promise, in %; 0 means 100, beyond that KV may have to be preempted
+	MaxActive  int    // most requests that are admitted at a time; 0: as many as fit
+	Resubmit   bool   // a hand-off leaves the KV to the prefix cache: wherever the request comes it is a new one
 	Timeout    int64  // ns after which the front gives up a request that a peer has; 0: never
 	Domain     uint64 // model and tokenizer whose KV this is, part of the prefix hash
 }
@@ -34,6 +36,8 @@ type Core struct {
 	budget  int
 	timeout int64
 
+	resubmit   bool
+	maxActive  int // requests that the front admits at a time; 0: no bound
 	overcommit int // in %; above 100 KV may be taken from the younger
 	limit      int // blocks that the front may promise
 	largest    int // blocks of the largest request that may come in
@@ -65,6 +69,7 @@ type Core struct {
 	dead   graves
 
 	front front
+	audit audit
 	slabs slabs
 	out   []event.Command
 	vec   []int     // scratch of the clamp
@@ -89,6 +94,8 @@ func New(cfg Config) (*Core, error) {
 		return nil, fmt.Errorf("a row feeds at most %d tokens and a batch %d; give 1 or more, or 0 for no bound", cfg.Chunk, cfg.Budget)
 	case cfg.Overcommit < 1 || cfg.Overcommit > maxOvercommit:
 		return nil, fmt.Errorf("%d %% of the smallest KV pool may be promised; give 1 to %d", cfg.Overcommit, maxOvercommit)
+	case cfg.MaxActive < 0:
+		return nil, fmt.Errorf("at most %d requests would be admitted at a time; give 1 or more, or 0 for no bound", cfg.MaxActive)
 	case cfg.Timeout < 0:
 		return nil, fmt.Errorf("a time-out of %d ns is over before it begins; give 0 for none", cfg.Timeout)
 	}
@@ -98,6 +105,8 @@ func New(cfg Config) (*Core, error) {
 		seats:      slices.Clone(cfg.Seats),
 		chunk:      cfg.Chunk,
 		budget:     cfg.Budget,
+		resubmit:   cfg.Resubmit,
+		maxActive:  cfg.MaxActive,
 		overcommit: cfg.Overcommit,
 		timeout:    min(cfg.Timeout, longest),
 		reqs:       map[event.ReqID]*request{},
@@ -162,7 +171,7 @@ func (c *Core) Step(ev *event.Event, out []event.Command) []event.Command {
 		c.note(event.NoteUnknown, ev.Req, 0, fmt.Sprintf("an event of kind %d dropped", ev.Kind))
 	}
 	c.settle()
-	if Enabled {
+	if Enabled && c.audit.due(len(c.reqs), c.pool.Total()) {
 		if err := c.Check(); err != nil {
 			panic(fmt.Sprintf("subserver %d after %v: %v", c.self, ev.Kind, err))
 		}

@@ -88,6 +88,8 @@ func TestCheckFindsDamage(t *testing.T) {
 			r.seen[0] = 4
 		}, "INV-4"},
 		{"a block is held and free", func(c *Core) { seq := c.reqs[3].seq; c.pool.Release(&seq, nil) }, "INV-4"},
+		{"KV is kept of a request that is new elsewhere", func(c *Core) { c.resubmit = true }, "INV-14"},
+		{"more are active than may be", func(c *Core) { c.maxActive = 1 }, "INV-13"},
 		{"who holds KV is forgotten", func(c *Core) { c.keep = c.keep[1:] }, "INV-4"},
 		{"who is away is forgotten", func(c *Core) { c.away = nil }, "INV-3"},
 		{"a row beyond the chunk", func(c *Core) { c.chunk = 1 }, "INV-6"},

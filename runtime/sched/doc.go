@@ -21,4 +21,5 @@
 //
 // testdata/*.txt shows each behaviour as a script: start with batching.txt,
 // handoff.txt and thresholds.txt, then chunks.txt, prefix.txt and preempt.txt.
+// What others do today is in sequential.txt, lockstep.txt and resubmit.txt.
 package sched

@@ -156,10 +156,18 @@ func (c *Core) handOff(r *request, dest event.Peer, what event.PeerReq) {
 	m.Limits, m.Sampling = r.limits, r.sampling
 	m.State, m.Router = r.state, r.router
 	c.leaves(r)
-	if m.Status == event.New || m.Status == event.Alive {
+	if passesPen(m) {
 		c.handedTo(dest)
+		if c.resubmit && r.seq.Blocks() > 0 {
+			c.preempt(r) // all of it is new where it goes and when it comes back
+		}
 	}
 	c.send(r, dest, m)
+}
+
+// passesPen says whether a request goes on where m is sent; nil is no message.
+func passesPen(m *event.PeerReq) bool {
+	return m != nil && (m.Status == event.New || m.Status == event.Alive)
 }
 
 func (c *Core) send(r *request, dest event.Peer, m *event.PeerReq) {

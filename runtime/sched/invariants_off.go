@@ -2,5 +2,10 @@
 
 package sched
 
-// Enabled says that Step checks every invariant before it returns.
+// Enabled says that Step checks the invariants before it returns.
 const Enabled = false
+
+// audit is what Step keeps in order to check; here nothing.
+type audit struct{}
+
+func (*audit) due(int, int) bool { return false }

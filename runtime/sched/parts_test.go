@@ -133,6 +133,7 @@ func TestNewRefuses(t *testing.T) {
 		{Config{Seats: []int{1}, KVTokens: []int{64}, Overcommit: -5}, "-5 % of the smallest"},
 		{Config{Seats: []int{1}, KVTokens: []int{64}, Overcommit: 1 << 40}, "give 1 to 100000"},
 		{Config{Seats: []int{1}, KVTokens: []int{64}, Overcommit: 20}, "20 % of the 4 KV blocks"},
+		{Config{Seats: []int{1}, KVTokens: []int{64}, MaxActive: -1}, "at most -1 requests"},
 		{Config{Seats: []int{1}, KVTokens: []int{64}, Timeout: -1}, "time-out of -1 ns"},
 	} {
 		if _, err := New(tc.cfg); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -68,6 +68,21 @@ func (t table) threshold(s *situation) decision {
 
 func (table) rule() event.Rule { return event.RuleB }
 
+// lockStep waits at the front until all that are active are ready there, as many
+// as have a seat, and nowhere else. That is the vector (active, 1, ..., 1), which
+// can always be reached.
+type lockStep struct{}
+
+func (lockStep) threshold(s *situation) decision {
+	b := 1
+	if s.self == event.Front {
+		b = max(1, min(s.active, s.seats[event.Front]))
+	}
+	return decision{b: b, want: b}
+}
+
+func (lockStep) rule() event.Rule { return event.RuleB }
+
 // Clamp lowers b to what n active requests can always reach (INV-7). All of them
 // can be stuck in queues only if every queue m may hold b[m]-1, so progress is
 // sure iff the sum of b-1 is below n. It takes from the largest, at a tie from
@@ -103,8 +118,13 @@ func (c *Core) setPolicy(p *event.Policy) {
 		c.rule = table{rows: p.Table}
 	case p.Kind == event.LookAhead && p.Forecast != nil:
 		c.rule = newAhead(p.Forecast, c.n)
+	case p.Kind == event.LockStep:
+		c.rule = lockStep{}
 	}
 	c.w = min(max(0, p.W), longest)
+	if p.Kind == event.LockStep && c.overcommit <= 100 {
+		c.w = longest // nobody can be stuck, so the loop is kept to (INV-7)
+	}
 	c.clamped = 0
 }
 

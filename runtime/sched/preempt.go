@@ -25,6 +25,8 @@ import (
 //	before it came, so the holders only get fewer: each of their steps feeds,
 //	writes or drops, a position is dropped at most once per subserver, and so
 //	each ends, leaves for a peer or is robbed by an older one that goes on.
+//	Under Resubmit o holds none wherever it comes, and who comes back does not
+//	either.
 //
 // So o ends after finitely many steps, and then the next one is the oldest. That
 // o holds KV at another core costs the others there time, not progress; where
@@ -59,7 +61,8 @@ func (c *Core) room(r *request, hit kv.Hit, need int) bool {
 	return true
 }
 
-// preempt takes all KV from a request. Its full blocks stay in the prefix tree
+// preempt takes all KV from a request: for want of blocks, or because it goes to
+// a peer as a new request (Resubmit). Its full blocks stay in the prefix tree
 // until they are needed, so it may find most of them again.
 func (c *Core) preempt(r *request) {
 	n := r.fed

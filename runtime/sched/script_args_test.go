@@ -84,6 +84,8 @@ func (a args) policy() *event.Policy {
 		for n := 1; a.vals(fmt.Sprint("n", n)) != nil; n++ {
 			p.Table = append(p.Table, a.nums(fmt.Sprint("n", n)))
 		}
+	case "lock-step":
+		p.Kind = event.LockStep
 	case "ahead":
 		p.Kind, p.Forecast = event.LookAhead, &event.Forecast{Latency: a.ns("latency")}
 		for i, step := range a.vals("step") {

@@ -21,10 +21,12 @@ import (
 // command a line:
 //
 //	cluster seats=(2,2) kv=(64,64) block=4 [chunk=2] [budget=8] [overcommit=200] [timeout=1s]
-//	        [noprefix] [collide] [rows]
+//	        [noprefix] [active=1] [resubmit] [collide] [rows]
+//	                                        active: at most so many are admitted at a time
+//	                                        resubmit: every hand-off is a new request there
 //	                                        collide: all hashes of the prefix cache are equal
 //	                                        rows: print what each row gets of the KV
-//	policy eager | policy fixed B=(1,3) W=20ms
+//	policy eager | policy fixed B=(1,3) W=20ms | policy lock-step
 //	policy table n1=(1,1) n2=(1,2) W=20ms
 //	policy ahead step=(6ms,28ms) share0=(650000,350000) share1=(1000000,0) latency=1ms W=60ms
 //	arrive r1 prompt=(1,2,3) max=4 eos=9
@@ -114,6 +116,7 @@ func (s *script) cluster(a args) (err error) {
 	for i := range cfgs {
 		cfgs[i].Chunk, cfgs[i].Budget, cfgs[i].Overcommit = a.num("chunk"), a.num("budget"), a.num("overcommit")
 		cfgs[i].Timeout, cfgs[i].NoPrefix = a.ns("timeout"), a.has("noprefix")
+		cfgs[i].MaxActive, cfgs[i].Resubmit = a.num("active"), a.has("resubmit")
 	}
 	s.f, err = fabric.New(cfgs, func(event.Peer, *event.PeerReq, sched.View) event.Verdict { return s.verdict })
 	s.now, s.foreign, s.rows = 0, false, a.has("rows")

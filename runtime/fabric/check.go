@@ -16,6 +16,7 @@ func (f *Fabric) Check() error {
 		}
 	}
 	home := f.cores[event.Front]
+	pens := f.allPens()
 	for _, id := range home.Requests() {
 		v, _ := home.View(id)
 		if v.Phase == sched.Waiting || v.Phase == sched.Ended {
@@ -31,7 +32,7 @@ func (f *Fabric) Check() error {
 		if f.lost[id] {
 			want = 0
 		}
-		if n := f.pens(id); n != want {
+		if n := pens[id]; n != want {
 			return fmt.Errorf("INV-2: %d pens write request %d in place of %d", n, id, want)
 		}
 		for p, c := range f.cores {
@@ -45,17 +46,44 @@ func (f *Fabric) Check() error {
 
 // pens counts the cores and messages that may write request id.
 func (f *Fabric) pens(id event.ReqID) (n int) {
-	for i := range f.flight {
-		if m := &f.flight[i]; m.Peer != nil && m.Peer.ID == id && carriesPen(m) {
-			n++
+	for i := range f.links {
+		for _, m := range f.links[i].waiting() {
+			if m.Peer != nil && m.Peer.ID == id && carriesPen(&m) {
+				n++
+			}
 		}
 	}
 	for _, c := range f.cores {
-		if v, ok := c.View(id); ok && (v.Phase == sched.Ready || v.Phase == sched.Running) {
+		if holdsPen(c, id) {
 			n++
 		}
 	}
 	return n
+}
+
+// allPens counts them for every request at once.
+func (f *Fabric) allPens() map[event.ReqID]int {
+	pens := map[event.ReqID]int{}
+	for i := range f.links {
+		for _, m := range f.links[i].waiting() {
+			if m.Peer != nil && carriesPen(&m) {
+				pens[m.Peer.ID]++
+			}
+		}
+	}
+	for _, c := range f.cores {
+		for _, id := range c.Requests() {
+			if holdsPen(c, id) {
+				pens[id]++
+			}
+		}
+	}
+	return pens
+}
+
+func holdsPen(c *sched.Core, id event.ReqID) bool {
+	v, ok := c.View(id)
+	return ok && (v.Phase == sched.Ready || v.Phase == sched.Running)
 }
 
 // carriesPen says whether nobody but the message may write its request.

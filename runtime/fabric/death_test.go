@@ -22,6 +22,7 @@ func TestDeaths(t *testing.T) {
 		cfgs := fabric.Uniform([]int{3, 3, 3}, []int{48, 48, 48}, 4)
 		for i := range cfgs {
 			cfgs[i].Timeout, cfgs[i].Overcommit, cfgs[i].Chunk = 3000, 100+int(seed%3)*150, int(seed%4)
+			cfgs[i].Resubmit = seed%5 == 4
 		}
 		run := func(deaths bool) *world {
 			w, err := newWorld(cfgs, nil)

@@ -7,5 +7,6 @@
 // exactly one core or in exactly one message in flight. Check proves it for the
 // whole cluster.
 //
-// Read fabric.go; the core itself is runtime/sched.
+// Read fabric.go, then link.go, what is on its way; the core itself is
+// runtime/sched.
 package fabric

@@ -2,6 +2,8 @@ package fabric_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"tokenrouter/runtime/event"
@@ -15,11 +17,15 @@ import (
 // C1 and C2: the core knows no streaming). It may leave twice (case C4).
 func TestCancelAnywhere(t *testing.T) {
 	states := map[string]bool{}
-	for _, over := range []int{100, 300} {
+	for _, tc := range []struct {
+		over     int
+		resubmit bool
+	}{{100, false}, {300, false}, {100, true}, {300, true}} {
+		over := tc.over
 		for moves := 0; ; moves += over / 100 {
 			cfgs := fabric.Uniform([]int{2, 2, 2}, []int{28, 28, 28}, 4)
 			for i := range cfgs {
-				cfgs[i].Chunk, cfgs[i].Overcommit = 3, over
+				cfgs[i].Chunk, cfgs[i].Overcommit, cfgs[i].Resubmit = 3, over, tc.resubmit
 			}
 			w, err := newWorld(cfgs, nil)
 			if err != nil {
@@ -29,7 +35,7 @@ func TestCancelAnywhere(t *testing.T) {
 			check := func(err error) {
 				t.Helper()
 				if err != nil {
-					t.Fatalf("overcommit %d, cancelled after %d moves: %v", over, moves, err)
+					t.Fatalf("%+v, cancelled after %d moves: %v", tc, moves, err)
 				}
 			}
 			for id := event.ReqID(1); id <= 4; id++ {
@@ -47,6 +53,9 @@ func TestCancelAnywhere(t *testing.T) {
 			for p := range event.Peer(3) {
 				if v, ok := w.f.Core(p).View(3); ok {
 					states[fmt.Sprintf("%d %v fed=%v", p, v.Phase, v.Fed > 0)] = true
+					if tc.resubmit {
+						states[fmt.Sprintf("%d %v fed=%v anew", p, v.Phase, v.Fed > 0)] = true
+					}
 					if v.Fed > 0 && v.Fed < v.PromptLen {
 						states[fmt.Sprintf("%d %v part", p, v.Phase)] = true
 					}
@@ -73,6 +82,7 @@ func TestCancelAnywhere(t *testing.T) {
 	for _, want := range []string{
 		"0 waiting fed=false", "0 ready fed=false", "0 ready fed=true", "0 running part", "0 running fed=true", "0 pending fed=true",
 		"1 ready fed=false", "1 running part", "1 running fed=true", "1 pending fed=true", "2 ready fed=false", "2 running fed=true",
+		"0 pending fed=false anew", "0 ready fed=false anew", "1 running fed=true anew", "1 pending fed=false anew",
 	} {
 		if !states[want] {
 			t.Errorf("never cancelled while %q; the test has lost its sense: %v", want, states)
@@ -127,5 +137,74 @@ func TestLargeOneIsNotStarved(t *testing.T) {
 		if w.done[large] != event.ReasonLength || behind > 12 {
 			t.Errorf("overcommit %d: the large one ends %v after %d others", over, w.done[large], behind)
 		}
+	}
+}
+
+// A peer whose step does not end holds up who goes there and nobody else: what
+// cannot come in is counted as waiting at the front and nowhere else, no link
+// ever has more messages with the pen than there are active requests, those that
+// stay at home go on, and clients may leave in any place of the queue (case E9).
+func TestBackPressureIsAtTheFront(t *testing.T) {
+	for _, bound := range []int{0, 5} {
+		cfgs := fabric.Uniform([]int{4, 4}, []int{96, 96}, 4)
+		for i := range cfgs {
+			cfgs[i].MaxActive = bound
+		}
+		w, err := newWorld(cfgs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("at most %d active: %v", bound, err)
+			}
+		}
+		w.router = func(p event.Peer, v sched.View) event.RowResult {
+			r := event.RowResult{Dest: p, Output: event.Output{Token: event.Token(len(v.Tokens))}}
+			if p == event.Front && v.ID%4 != 0 {
+				r.Dest, r.Action = 1, event.Drop
+			}
+			return r
+		}
+		rng := rand.New(rand.NewPCG(5, uint64(bound)))
+		stands := func(m move) bool { return m.finish && m.to == 1 }
+		waited, active := 0, 0
+		for id := event.ReqID(1); id <= 80; id++ {
+			check(w.arrive(id, &event.Arrival{Prompt: []event.Token{1, 2, event.Token(id)}, MaxTokens: 9}))
+			if id%10 == 0 { // one that a peer has, or that waits
+				check(w.step(event.Front, event.Event{Kind: event.Cancel, Req: id - 10 + event.ReqID(1+rng.IntN(10))}))
+			}
+			for range 6 {
+				if ms := slices.DeleteFunc(w.moves(), stands); len(ms) > 0 {
+					w.now++
+					check(w.make(ms[rng.IntN(len(ms))]))
+				}
+			}
+			l := w.f.Core(event.Front).Load()
+			waited, active = max(waited, l.Waiting), max(active, l.Active)
+			pens := 0
+			for _, m := range w.f.InFlight() {
+				if m.Peer != nil && (m.Peer.Status == event.New || m.Peer.Status == event.Alive) {
+					pens++
+				}
+			}
+			k := w.f.Core(event.Front).Counts()
+			if peer := w.f.Core(1); pens > l.Active || peer.In(sched.Waiting) != 0 || k.Arrived != l.Waiting+l.Active+k.Finished+k.Cancelled {
+				t.Fatalf("%d arrived, %d waiting, %d active, %d with their pen on its way: %+v", k.Arrived, l.Waiting, l.Active, pens, peer.Load())
+			}
+		}
+		most := 96 / 12
+		if bound > 0 {
+			most = bound
+		}
+		if active != most || waited < 20 {
+			t.Errorf("at most %d active: %d were, and %d waited; the test has lost its sense", bound, active, waited)
+		}
+		if w.seen["finish length"] == 0 || w.seen["finish aborted"] == 0 {
+			t.Errorf("at most %d active: nobody ended while the peer stood: %v", bound, w.seen)
+		}
+		check(w.drain(rng.IntN, 1, true))
+		check(w.leftovers())
 	}
 }

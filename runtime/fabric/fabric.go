@@ -15,7 +15,8 @@ import (
 type Receive func(core event.Peer, m *event.PeerReq, v sched.View) event.Verdict
 
 // Message is on its way between two cores: a request, or where Peer is nil the
-// news of what the sender runs (Busy) or the active count. Messages of one link (From, To) arrive in the order sent.
+// news of what the sender runs (Busy) or the active count. Messages of one link
+// (From, To) arrive in the order sent.
 type Message struct {
 	Seq    uint64 // rising from 1 over the whole fabric
 	From   event.Peer
@@ -32,7 +33,8 @@ type Message struct {
 type Fabric struct {
 	cfgs    []sched.Config
 	cores   []*sched.Core
-	flight  []Message // by Seq
+	links   []link // from x number of cores + to
+	flying  int    // messages on their way
 	seq     uint64
 	receive Receive
 	lost    map[event.ReqID]bool // whose pen died with a subserver; nil without restarts
@@ -58,6 +60,7 @@ func New(cfgs []sched.Config, receive Receive) (*Fabric, error) {
 	if len(f.cores) == 0 {
 		return nil, fmt.Errorf("a fabric needs at least one subserver")
 	}
+	f.links = make([]link, len(f.cores)*len(f.cores))
 	return f, nil
 }
 
@@ -106,38 +109,16 @@ func (f *Fabric) tell(m Message) {
 	}
 }
 
-func (f *Fabric) launch(m Message) {
-	f.seq++
-	m.Seq = f.seq
-	f.flight = append(f.flight, m)
-}
-
-// InFlight lists what is on its way, in the order sent. It is valid until the
-// next call of Step or Deliver.
-func (f *Fabric) InFlight() []Message { return f.flight }
-
-// Next is the message that link from -> to delivers next.
-func (f *Fabric) Next(from, to event.Peer) (Message, bool) {
-	if i := f.next(from, to); i >= 0 {
-		return f.flight[i], true
-	}
-	return Message{}, false
-}
-
-func (f *Fabric) next(from, to event.Peer) int {
-	return slices.IndexFunc(f.flight, func(m Message) bool { return m.From == from && m.To == to })
-}
-
 // Deliver takes the next message of link from -> to to its receiver at time at.
 // It returns the event that the receiver saw and appends its commands to out; ok
 // is false when nothing is on its way there.
 func (f *Fabric) Deliver(from, to event.Peer, at int64, out []event.Command) (ev event.Event, cmds []event.Command, ok bool) {
-	i := f.next(from, to)
-	if i < 0 {
+	l := f.link(from, to)
+	if l == nil {
 		return event.Event{}, out, false
 	}
-	m := f.flight[i]
-	f.flight = slices.Delete(f.flight, i, i+1)
+	m := l.take()
+	f.flying--
 	switch {
 	case m.Peer != nil:
 		ev = event.Event{Kind: event.PeerIn, At: at, Peer: m.Peer, Verdict: f.verdict(to, m.Peer)}
@@ -171,8 +152,9 @@ func (f *Fabric) Restart(p event.Peer) error {
 	if f.lost == nil {
 		f.lost = map[event.ReqID]bool{}
 	}
+	pens := f.allPens()
 	for _, id := range old.Requests() {
-		if f.pens(id) == 0 {
+		if pens[id] == 0 {
 			f.lost[id] = true
 		}
 	}
@@ -193,7 +175,10 @@ func (f *Fabric) verdict(to event.Peer, m *event.PeerReq) event.Verdict {
 // Clone returns a fabric that continues exactly as this one would. The receive
 // function is shared.
 func (f *Fabric) Clone() *Fabric {
-	g := &Fabric{cfgs: f.cfgs, flight: slices.Clone(f.flight), seq: f.seq, receive: f.receive, lost: maps.Clone(f.lost)}
+	g := &Fabric{cfgs: f.cfgs, links: make([]link, len(f.links)), flying: f.flying, seq: f.seq, receive: f.receive, lost: maps.Clone(f.lost)}
+	for i := range f.links {
+		g.links[i].queue = slices.Clone(f.links[i].waiting())
+	}
 	for _, c := range f.cores {
 		g.cores = append(g.cores, c.Clone())
 	}
@@ -203,7 +188,7 @@ func (f *Fabric) Clone() *Fabric {
 // Idle says whether nothing is left: no message in flight, no request anywhere
 // and every KV pool free.
 func (f *Fabric) Idle() bool {
-	if len(f.flight) > 0 {
+	if f.flying > 0 {
 		return false
 	}
 	for _, c := range f.cores {

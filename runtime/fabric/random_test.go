@@ -27,7 +27,8 @@ func plain(roll dice) []sched.Config {
 }
 
 // cluster draws one with everything that may be switched on: chunks, budgets,
-// overcommit, time-outs, with and without prefix cache.
+// overcommit, time-outs, a bound on the active, new requests in place of
+// hand-offs, with and without prefix cache.
 func cluster(roll dice) []sched.Config {
 	cfgs := plain(roll)
 	chunk, budget, overcommit, timeout := roll(3)*roll(4), roll(3)*roll(5), 100, int64(0)
@@ -38,9 +39,11 @@ func cluster(roll dice) []sched.Config {
 		timeout = 30 + int64(roll(400))
 	}
 	private, domain := roll(4) == 0, uint64(roll(3))
+	most, resubmit := roll(2)*roll(5), roll(3) == 0
 	for i := range cfgs {
 		cfgs[i].Chunk, cfgs[i].Budget, cfgs[i].Overcommit = chunk, budget, overcommit
 		cfgs[i].Timeout, cfgs[i].NoPrefix, cfgs[i].Domain = timeout, private, domain+uint64(i)
+		cfgs[i].MaxActive, cfgs[i].Resubmit = most, resubmit
 	}
 	return cfgs
 }
@@ -61,7 +64,7 @@ func prompt(roll dice, most int) []event.Token {
 
 // policy draws one of any kind.
 func policy(roll dice, n int) *event.Policy {
-	p := &event.Policy{Kind: event.PolicyKind(roll(4)), W: int64(roll(5) * roll(12))}
+	p := &event.Policy{Kind: event.PolicyKind(roll(int(event.LockStep) + 1)), W: int64(roll(5) * roll(12))}
 	vector := func() (b []int) {
 		for range roll(5) {
 			b = append(b, roll(7)-1)
@@ -223,7 +226,7 @@ func TestLongLives(t *testing.T) {
 	for _, name := range []string{
 		"admit", "reject", "run-batch eager", "run-batch B", "run-batch guard", "run-batch look-ahead", "send-peer", "tell-active", "emit",
 		"finish stop", "finish length", "finish aborted", "finish error", "free", "wake-at", "preempt", "restart",
-		"row part", "row cached", "row recomputed",
+		"row part", "row cached", "row recomputed", "switch without KV",
 		"note dead", "note unknown", "note fault", "note cut", "note clamp", "note budget", "note kv-full", "note resend", "note timeout",
 	} {
 		if happened[name] < 5 {

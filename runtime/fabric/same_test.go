@@ -52,16 +52,20 @@ func TestBatchingChangesNoToken(t *testing.T) {
 		}
 		eager := run(&event.Policy{}, rapid.Uint64().Draw(t, "order"))
 		b := rapid.SliceOfN(rapid.IntRange(1, 6), len(cfgs), len(cfgs)).Draw(t, "B")
-		other := run(&event.Policy{Kind: event.Fixed, B: b, W: far}, rapid.Uint64().Draw(t, "order"))
-		if !reflect.DeepEqual(eager.saw(), other.saw()) {
-			t.Fatalf("B = %v changes tokens, writers or ends:\n%v\n%v", b, eager.saw(), other.saw())
+		for _, p := range []event.Policy{{Kind: event.Fixed, B: b, W: far}, {Kind: event.LockStep}} {
+			other := run(&p, rapid.Uint64().Draw(t, "order"))
+			if !reflect.DeepEqual(eager.saw(), other.saw()) {
+				t.Fatalf("%v changes tokens, writers or ends:\n%v\n%v", &p, eager.saw(), other.saw())
+			}
 		}
 	})
 }
 
-// Chunks, budgets, prefix cache, preemption and policies of any kind change when
-// something is computed and never what: the same tokens by the same writers and the same ends as whole
-// prefills without a cache on pools that hold everybody (INV-16, cases D2, E6).
+// Chunks, budgets, prefix cache, preemption, new requests in place of hand-offs,
+// a bound on the active and policies of any kind change when something is
+// computed and never what: the same tokens by the same writers and the same ends
+// as whole prefills without a cache on pools that hold everybody (INV-16, cases
+// D2, E6).
 func TestOptionsChangeNoToken(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -86,8 +90,10 @@ func TestOptionsChangeNoToken(t *testing.T) {
 		simple := run(&event.Policy{}, rapid.Uint64().Draw(t, "order"))
 		chunk, budget := rapid.IntRange(0, 4).Draw(t, "chunk"), rapid.IntRange(0, 6).Draw(t, "budget")
 		over, plain := rapid.IntRange(100, 500).Draw(t, "overcommit"), rapid.IntRange(0, 3).Draw(t, "plain") == 0
+		resubmit, most := rapid.Bool().Draw(t, "resubmit"), rapid.IntRange(0, 3).Draw(t, "active")
 		for i := range cfgs {
 			cfgs[i].Chunk, cfgs[i].Budget, cfgs[i].Overcommit, cfgs[i].NoPrefix = chunk, budget, over, plain
+			cfgs[i].Resubmit, cfgs[i].MaxActive = resubmit, most
 		}
 		p := policy(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "policy") }, len(cfgs))
 		p.W = 40
@@ -99,7 +105,7 @@ func TestOptionsChangeNoToken(t *testing.T) {
 			seen[name] += n
 		}
 	})
-	for _, name := range []string{"preempt", "row part", "row cached", "row recomputed"} {
+	for _, name := range []string{"preempt", "row part", "row cached", "row recomputed", "switch without KV"} {
 		if seen[name] < 5 {
 			t.Errorf("%q happened %d times; the test has lost its sense", name, seen[name])
 		}

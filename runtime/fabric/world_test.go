@@ -97,7 +97,11 @@ func (w *world) restart(p event.Peer) error {
 func (w *world) after(p event.Peer, ev event.Event, cmds []event.Command) error {
 	w.log = append(w.log, entry{core: p, ev: ev, cmds: cmds})
 	for i := range cmds {
-		if err := w.ordered(p, &cmds[i]); err != nil {
+		err := w.ordered(p, &cmds[i])
+		if err == nil {
+			err = w.handedOver(p, cmds, i)
+		}
+		if err != nil {
 			return fmt.Errorf("subserver %d, %v, %v: %w", p, ev, cmds[i], err)
 		}
 	}
@@ -138,9 +142,6 @@ func (w *world) ordered(p event.Peer, c *event.Command) error {
 	case event.Free:
 		return w.runners[p].free(c.Req)
 	case event.Preempt:
-		if w.cfgs[p].Overcommit <= 100 {
-			return fmt.Errorf("INV-13: preempted although all that is admitted fits")
-		}
 		return w.runners[p].preempt(c.Req, c.N)
 	case event.WakeAt:
 		if old := &w.wake[p]; old.Kind == event.WakeAt && old.At <= c.At {
@@ -150,6 +151,27 @@ func (w *world) ordered(p event.Peer, c *event.Command) error {
 	case event.TellActive:
 		if p != event.Front {
 			return fmt.Errorf("only the front counts")
+		}
+	}
+	return nil
+}
+
+// handedOver tests the i-th order where it takes KV or passes the pen: nobody is
+// preempted where all that is admitted fits, and under Resubmit whoever passes
+// the pen has given the KV back just before, on the record (INV-13, INV-14).
+func (w *world) handedOver(p event.Peer, cmds []event.Command, i int) error {
+	pen := func(c *event.Command) bool {
+		return c.Kind == event.SendPeer && (c.Peer.Status == event.New || c.Peer.Status == event.Alive)
+	}
+	c, cfg := &cmds[i], &w.cfgs[p]
+	switch {
+	case c.Kind == event.Preempt && cfg.Overcommit <= 100 &&
+		(!cfg.Resubmit || i+1 == len(cmds) || !pen(&cmds[i+1]) || cmds[i+1].Req != c.Req):
+		return fmt.Errorf("INV-13: preempted although all that is admitted fits")
+	case pen(c) && cfg.Resubmit:
+		w.seen["switch without KV"]++
+		if h := w.runners[p].kv[c.Req]; h != nil {
+			return fmt.Errorf("INV-14: %d positions are kept of a request that is new elsewhere", h.n)
 		}
 	}
 	return nil

@@ -7,14 +7,15 @@ import (
 	"tokenrouter/runtime/event"
 )
 
-// Result is what a run measured. Rates and means are of the window from From to
-// To (the end of the last request, without Until), in ns of virtual time; counts
-// of requests are of the whole run.
+// Result is what a run measured so far. Rates and means are of the window from
+// From to To, in ns of virtual time: up to Until where that is over, else to the
+// present, else, when every request is over, to the end of the last. Counts of
+// requests are of the whole run.
 type Result struct {
 	From, To int64
 	Tokens   int     // committed within the window
 	Rate     float64 // of those, per second
-	RateErr  float64 // standard error of Rate, from parts of the window; 0 without Until
+	RateErr  float64 // standard error of Rate, from parts of the window; 0 before Until
 	Gap50    float64 // ms between two tokens of a request, the later in the window: median
 	Gap99    float64 // and 99th percentile, both within 0.4 %
 	Cores    []CoreResult
@@ -46,6 +47,7 @@ type books struct {
 	from, to int64
 	part     [parts]int
 	tokens   int
+	all      int     // tokens, also outside the window
 	last     []int64 // by request: when its last token was committed, -1 before the first
 	gaps     gaps
 	cores    []coreBooks
@@ -67,6 +69,9 @@ func newBooks(cfg *Config) books {
 	return b
 }
 
+// in says whether what happens now counts.
+func (b *books) in(now int64) bool { return now > b.from && now <= b.to }
+
 // within is the part of lo to hi that lies in the window.
 func (b *books) within(lo, hi int64) int64 { return max(0, min(hi, b.to)-max(lo, b.from)) }
 
@@ -75,19 +80,19 @@ func (b *books) started(p event.Peer, now int64, batch *event.Batch) {
 	for i := range batch.Rows {
 		w := batch.Rows[i].WaitedNs
 		c.waited += b.within(now-w, now)
-		if now > b.from {
+		if b.in(now) {
 			c.MaxWait = max(c.MaxWait, w)
 		}
 	}
-	if now > b.from && int(batch.Rule) < len(c.Rules) {
+	if b.in(now) && int(batch.Rule) < len(c.Rules) {
 		c.Rules[batch.Rule]++
 	}
 }
 
-func (b *books) ended(p event.Peer, now int64, batch *event.Batch, took int64) {
+func (b *books) ended(p event.Peer, now int64, batch *event.Batch, run *coreState) {
 	c := &b.cores[p]
-	c.busy += b.within(now-took, now)
-	if now > b.from {
+	c.busy += b.within(run.started, run.until(now))
+	if b.in(now) {
 		c.Batches++
 		c.Rows += len(batch.Rows)
 	}
@@ -96,7 +101,7 @@ func (b *books) ended(p event.Peer, now int64, batch *event.Batch, took int64) {
 // killed books what a batch ran until its subserver was killed.
 func (b *books) killed(p event.Peer, now int64, c *coreState) {
 	if c.batch != nil {
-		b.cores[p].busy += b.within(c.started, now)
+		b.cores[p].busy += b.within(c.started, c.until(now))
 	}
 }
 
@@ -106,7 +111,8 @@ func (b *books) emitted(now int64, id event.ReqID) {
 	}
 	before := b.last[id]
 	b.last[id] = now
-	if now <= b.from {
+	b.all++
+	if !b.in(now) {
 		return
 	}
 	b.tokens++
@@ -127,32 +133,34 @@ func (b *books) over(now int64, cmd *event.Command) {
 	}
 }
 
-func (s *Sim) result() Result {
+// Result is what was measured up to now.
+func (s *Sim) Result() Result {
 	b := &s.books
 	r := Result{
-		From: b.from, To: b.to, Tokens: b.tokens,
+		From: b.from, To: max(b.from, min(b.to, s.now)), Tokens: b.tokens,
 		Gap50: b.gaps.quantile(0.5), Gap99: b.gaps.quantile(0.99),
-		Sent: int(s.next), Finished: b.finished, Failed: b.failed, LastEnd: b.lastEnd, Events: b.events,
+		Sent: s.fab.Core(event.Front).Counts().Arrived, Finished: b.finished, Failed: b.failed, LastEnd: b.lastEnd, Events: b.events,
 	}
-	if s.cfg.Until == 0 {
-		r.To, r.Stuck = max(b.from, b.lastEnd), s.open
+	if s.cfg.Until == 0 && s.begun && !s.more() {
+		r.To, r.Stuck = max(b.from, b.lastEnd), s.open()
 	}
 	width := r.To - r.From
 	seconds := float64(width) / 1e9
 	if width > 0 {
 		r.Rate = float64(b.tokens) / seconds
 	}
-	if b.to < math.MaxInt64 {
+	if s.now >= b.to {
 		r.RateErr = b.rateErr(seconds)
 	}
 	for p := range b.cores {
 		c := &b.cores[p]
 		out := c.CoreResult
+		busy := c.busy
 		if run := &s.cores[p]; run.batch != nil {
-			c.busy += b.within(run.started, s.now)
+			busy += b.within(run.started, run.until(s.now))
 		}
 		if width > 0 {
-			out.Busy, out.Waiting = float64(c.busy)/float64(width), float64(c.waited)/float64(width)
+			out.Busy, out.Waiting = float64(busy)/float64(width), float64(c.waited)/float64(width)
 		}
 		if c.Batches > 0 {
 			out.MeanBatch = float64(c.Rows) / float64(c.Batches)

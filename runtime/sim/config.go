@@ -7,6 +7,7 @@ import (
 
 	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/fabric"
 	"tokenrouter/runtime/plan"
 	"tokenrouter/runtime/rng"
 	"tokenrouter/runtime/sched"
@@ -17,18 +18,28 @@ type Config struct {
 	Cluster []sched.Config // one per subserver; see [Roomy] and fabric.Uniform
 	Policy  event.Policy   // from the first moment on
 	Source  Source         // models and router
+	Receive fabric.Receive // the router's word on what comes in; nil: every suffix is committed
 	Step    StepTime
 	Jitter  float64 // coefficient of variation of each step's time around Step, lognormal with that mean; 0: none
 	Latency int64   // ns that a message is under way, between any two subservers
 
-	Clients  int    // each has one request at a time and sends the next at once when it is over, 1 ms later when it was rejected
+	// Overhead is how long after the execution of a batch of so many rows its end
+	// is stated; the model is idle then. It is no part of ExecNs. nil: none.
+	Overhead func(model, rows int) time.Duration
+
+	// Contention[i][j] is the factor by which a step of model i is slowed while
+	// one of j executes; 0 and 1 mean not at all. What remains of a step is
+	// stretched from the moment j begins and relaxed when j ends. nil: none.
+	Contention [][]float64
+
+	Clients  int    // each has one request at a time and sends the next at once when it is over, 1 ms later when it was rejected; 0: requests come by Tell
 	Requests int    // that the clients send in all; 0: without end
 	Prompt   int    // tokens of each prompt; 0 means 1
 	Length   Length // nil: no request ends within the run
 
 	Seed   uint64
 	WarmUp int64 // ns before the window that is measured
-	Until  int64 // ns; 0: until every request is over
+	Until  int64 // ns, the end of the window and of Run; 0: until every request is over
 
 	// Control may answer the end of a step (a StepDone) at a core with another
 	// policy, which holds everywhere from that moment on. It must not keep ev.
@@ -64,7 +75,7 @@ func Fixed(n int) Length { return func(event.ReqID) int { return n } }
 // Exponential draws lengths with that mean, rounded up to whole tokens.
 func Exponential(seed uint64, mean float64) Length {
 	return func(id event.ReqID) int {
-		u := rng.Key{Seed: seed, Req: uint64(id), Purpose: drawLength}.Float64(0)
+		u := rng.Key{Seed: seed, Req: uint64(id), Purpose: rng.Length}.Float64(0)
 		return int(min(max(1, math.Ceil(-mean*math.Log1p(-u))), longest))
 	}
 }
@@ -121,16 +132,39 @@ func (c *Config) check() error {
 		return fmt.Errorf("there is no source of tokens; set Source")
 	case c.Step == nil:
 		return fmt.Errorf("there are no step times; set Step")
-	case c.Clients < 1:
-		return fmt.Errorf("%d clients send nothing; give at least 1", c.Clients)
+	case c.Clients < 0:
+		return fmt.Errorf("there cannot be %d clients; give 0 if requests come otherwise", c.Clients)
 	case c.Requests < 0 || c.Prompt < 0 || c.Latency < 0:
 		return fmt.Errorf("requests, prompt and latency are %d, %d and %d; none may be below 0", c.Requests, c.Prompt, c.Latency)
 	case !(c.Jitter >= 0 && c.Jitter <= 10):
 		return fmt.Errorf("the jitter is %v; a coefficient of variation lies in 0 to 10", c.Jitter)
-	case c.Until == 0 && (c.Requests == 0 || c.Length == nil):
+	case c.Until == 0 && c.Clients > 0 && (c.Requests == 0 || c.Length == nil):
 		return fmt.Errorf("the run would never end; set Until, or Requests and Length")
 	case c.WarmUp < 0 || c.Until < 0 || c.Until > 0 && c.WarmUp >= c.Until:
 		return fmt.Errorf("a warm-up of %d ns leaves nothing to measure until %d", c.WarmUp, c.Until)
 	}
+	return c.checkContention()
+}
+
+func (c *Config) checkContention() error {
+	if c.Contention == nil {
+		return nil
+	}
+	if len(c.Contention) != len(c.Cluster) {
+		return fmt.Errorf("contention has %d rows for %d models", len(c.Contention), len(c.Cluster))
+	}
+	for i, row := range c.Contention {
+		if len(row) != len(c.Cluster) {
+			return fmt.Errorf("contention of model %d has %d entries for %d models", i, len(row), len(c.Cluster))
+		}
+		for j, f := range row {
+			if !(f == 0 || f >= 1 && f <= maxSlowdown) || i == j && f > 1 {
+				return fmt.Errorf("model %d is slowed by a factor of %v while %d runs; give 1 to %v, or 0 for none, and none by itself", i, f, j, maxSlowdown)
+			}
+		}
+	}
 	return nil
 }
+
+// maxSlowdown is far beyond what any device does to two models.
+const maxSlowdown = 1000.0

@@ -7,16 +7,6 @@ import (
 	"tokenrouter/runtime/rng"
 )
 
-// Purposes of the simulator's draws, apart from those of runtime/rng. Like those
-// they are part of what a seed means.
-const (
-	drawRoute  rng.Purpose = 0x100 + iota // candidate and destination of a row
-	drawPhase                             // phase of a send interval
-	drawLength                            // new tokens of a request
-	drawJitter                            // time of a step
-	drawPrompt                            // tokens of a prompt
-)
-
 // vocabulary is how many tokens scripted models and prompts know.
 const vocabulary = 1 << 15
 
@@ -51,14 +41,14 @@ func (j jitter) of(d int64, seed uint64, model event.Peer, run uint64) int64 {
 	if j == nil {
 		return d
 	}
-	u := rng.Key{Seed: seed, Pos: int(run), Model: int(model), Purpose: drawJitter}.Uint64(0)
+	u := rng.Key{Seed: seed, Pos: int(run), Model: int(model), Purpose: rng.Jitter}.Uint64(0)
 	return int64(math.Round(float64(d) * j[u>>(64-12)]))
 }
 
 // prompt makes the prompt of a request, n tokens.
 func prompt(seed uint64, id event.ReqID, n int) []event.Token {
 	out := make([]event.Token, n)
-	key := rng.Key{Seed: seed, Req: uint64(id), Purpose: drawPrompt}
+	key := rng.Key{Seed: seed, Req: uint64(id), Purpose: rng.Prompt}
 	for i := range out {
 		out[i] = event.Token(key.Uint64(i) % vocabulary)
 	}

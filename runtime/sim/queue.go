@@ -7,10 +7,12 @@ import "tokenrouter/runtime/event"
 type class uint8
 
 const (
-	control  class = iota // a function given to At
-	stepDone              // the running batch of a core ends
+	control  class = iota // what the caller does: functions given to At, policies
+	executed              // a core has executed its batch; only where others are slowed by it
+	stepDone              // the end of a core's batch is stated
 	deliver               // the next message of a link arrives
 	arrive                // a client sends its next request
+	told                  // a fact that the caller states, likewise
 	wake                  // a timer of a core
 	dispatch              // a core may start a batch; the small model's first
 )
@@ -22,7 +24,7 @@ type due struct {
 	class class
 	core  event.Peer
 	from  event.Peer // deliver: the link's other end
-	id    uint64     // batch, timer or function
+	id    uint64     // end, timer or act
 }
 
 func (d *due) before(e *due) bool {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 
 	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
@@ -18,28 +17,31 @@ type Sim struct {
 	queue  queue
 	now    int64
 
-	cores  []coreState
-	sent   uint64 // last message of the fabric that is in the queue
-	fns    []func()
-	calls  int         // of those that are still to be called
-	next   event.ReqID // last id that a client sent
-	open   int         // requests sent and not over
-	timers int         // wakes in the queue
-	books  books
+	cores []coreState
+	acts  acts
+	next  event.ReqID // last id that a client sent
+	begun bool
+	busy  bool // an event is being handled
+	vain  int  // of what is in the queue: timers, and ends that were moved or lost
+	books books
 
 	// Scratch of the path without a tap.
 	cmds []event.Command
 	rows []event.RowResult
 	step event.StepResult
 	sums cost.Batch
+
+	kept kept
 }
 
 // coreState is what the driver keeps of one core.
 type coreState struct {
-	batch    *event.Batch // that runs, nil when idle
+	batch    *event.Batch // whose end is not stated yet, nil when idle
 	run      uint64       // its number here, over all lives of the subserver
 	started  int64        // when it started
-	takes    int64        // ns, how long it runs
+	takes    int64        // ns, how long it executes; under contention known at its end
+	end      uint64       // number of what is in the queue for it
+	share    share        // how it gets on, under contention
 	timer    uint64       // number of the last one it asked for, likewise
 	gen      uint64       // by which the core knows it
 	dispatch bool         // one is in the queue
@@ -50,7 +52,7 @@ func New(cfg Config) (*Sim, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}
-	fab, err := fabric.New(cfg.Cluster, nil)
+	fab, err := fabric.New(cfg.Cluster, cfg.Receive)
 	if err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}
@@ -65,30 +67,63 @@ func New(cfg Config) (*Sim, error) {
 	return s, nil
 }
 
-// Run simulates to the end and returns what was measured. It is called once.
+// Run simulates to the end, that is to Until, or without one until every request
+// is over, and returns what was measured.
 func (s *Sim) Run() Result {
-	s.begin()
-	for !s.over() {
-		d := s.queue.take()
-		s.now = d.at
-		s.happen(&d)
+	if s.cfg.Until > 0 {
+		s.Advance(s.cfg.Until)
+		return s.Result()
 	}
-	return s.result()
+	s.begin()
+	for s.more() {
+		s.Step()
+	}
+	return s.Result()
 }
 
-// over says whether the run is at its end: the time is up, nothing is due any
-// more, or every request is over and nothing but timers left.
-func (s *Sim) over() bool {
-	h := s.queue.heap
-	if s.cfg.Until > 0 && (len(h) == 0 || h[0].at > s.cfg.Until) {
-		s.now = s.cfg.Until
-		return true
+// Advance simulates everything that is due up to time until, and makes it that
+// time. It says whether anything can still happen by itself: with nothing but
+// timers left and no request open, nothing can. A time that has passed changes
+// nothing but what is due now.
+func (s *Sim) Advance(until int64) (more bool) {
+	s.begin()
+	for h := s.queue.heap; len(h) > 0 && h[0].at <= until; h = s.queue.heap {
+		s.Step()
 	}
-	return len(h) == 0 || s.cfg.Until == 0 && s.open == 0 && s.timers == len(h)
+	s.now = max(s.now, until)
+	return s.more()
+}
+
+// Next is when the next thing is due; ok is false where nothing is.
+func (s *Sim) Next() (at int64, ok bool) {
+	s.begin()
+	for len(s.queue.heap) > 0 {
+		if d := &s.queue.heap[0]; !s.stale(d) {
+			return d.at, true
+		}
+		s.queue.take()
+		s.vain--
+	}
+	return 0, false
+}
+
+// more says whether a run without an Until goes on.
+func (s *Sim) more() bool {
+	return len(s.queue.heap) > s.vain || len(s.queue.heap) > 0 && s.open() > 0
+}
+
+// open is how many requests have arrived and are not over.
+func (s *Sim) open() int {
+	k := s.fab.Core(event.Front).Counts()
+	return k.Arrived - k.Finished - k.Cancelled - k.Rejected
 }
 
 // begin puts the policy in force and lets every client send.
 func (s *Sim) begin() {
+	if s.begun {
+		return
+	}
+	s.begun = true
 	for p := range s.cores {
 		s.setPolicy(event.Peer(p))
 	}
@@ -103,73 +138,51 @@ func (s *Sim) Now() int64 { return s.now }
 // Fabric is the cluster, to look at.
 func (s *Sim) Fabric() *fabric.Fabric { return s.fab }
 
-// At calls fn at time at, before anything else that is due then; a time that has
-// passed means now.
-func (s *Sim) At(at int64, fn func()) {
-	if s.calls == 0 {
-		s.fns = s.fns[:0]
+// Step simulates the next thing that is due and nothing else of its time; where
+// nothing is, it does nothing.
+func (s *Sim) Step() {
+	s.begin()
+	if len(s.queue.heap) == 0 {
+		return
 	}
-	s.calls++
-	s.fns = append(s.fns, fn)
-	s.queue.put(due{at: max(at, s.now), class: control, id: uint64(len(s.fns) - 1)})
-}
-
-// SetPolicy puts p in force everywhere. It may be called before Run, in
-// functions given to At and in Tap; it takes effect at once, after the event
-// that is being handled.
-func (s *Sim) SetPolicy(p event.Policy) {
-	s.At(s.now, func() {
-		s.policy = &p
-		for m := range s.cores {
-			s.setPolicy(event.Peer(m))
-		}
-	})
-}
-
-func (s *Sim) setPolicy(p event.Peer) {
-	s.tell(p, event.Event{Kind: event.SetPolicy, Policy: s.policy})
-}
-
-// Restart kills subserver p and puts one in its place that knows nothing but the
-// policy: the batch that ran there, its timers and every pen it held are lost.
-// Messages under way arrive. It may be called in functions given to At.
-func (s *Sim) Restart(p event.Peer) error {
-	if err := s.fab.Restart(p); err != nil {
-		return err
+	d := s.queue.take()
+	s.now = d.at
+	if s.stale(&d) {
+		s.vain--
+		return
 	}
-	c := &s.cores[p]
-	s.books.killed(p, s.now, c)
-	c.batch = nil
-	c.timer++
-	s.setPolicy(p)
-	return nil
-}
-
-func (s *Sim) happen(d *due) {
 	s.books.events++
+	c := &s.cores[d.core]
 	switch d.class {
-	case control:
-		fn := s.fns[d.id]
-		s.fns[d.id] = nil
-		s.calls--
-		fn()
+	case control, told:
+		s.act(d.id)
+	case executed:
+		s.executed(d.core, c)
+	case stepDone:
+		s.endStep(d.core, c)
+	case deliver:
+		s.deliver(&d)
 	case arrive:
 		s.send()
-	case stepDone:
-		if c := &s.cores[d.core]; c.batch != nil && c.run == d.id {
-			s.endStep(d.core, c)
-		}
-	case deliver:
-		s.deliver(d)
 	case wake:
-		s.timers--
-		if c := &s.cores[d.core]; d.id == c.timer {
-			s.tell(d.core, event.Event{Kind: event.Wake, Gen: c.gen})
-		}
+		s.vain--
+		s.tell(d.core, event.Event{Kind: event.Wake, Gen: c.gen})
 	case dispatch:
-		s.cores[d.core].dispatch = false
+		c.dispatch = false
 		s.tell(d.core, event.Event{Kind: event.Dispatch})
 	}
+}
+
+// stale says whether d is of something that was moved, replaced or lost since it
+// came into the queue.
+func (s *Sim) stale(d *due) bool {
+	switch d.class {
+	case executed, stepDone:
+		return d.id != s.cores[d.core].end
+	case wake:
+		return d.id != s.cores[d.core].timer
+	}
+	return false
 }
 
 // send lets a client send the next request, if any is left.
@@ -178,7 +191,6 @@ func (s *Sim) send() {
 		return
 	}
 	s.next++
-	s.open++
 	id := s.next
 	length := longest
 	if s.cfg.Length != nil {
@@ -194,10 +206,10 @@ func (s *Sim) send() {
 func (s *Sim) endStep(p event.Peer, c *coreState) {
 	b := c.batch
 	c.batch = nil
-	s.books.ended(p, s.now, b, c.takes)
+	s.books.ended(p, s.now, b, c)
 	step, rows := &s.step, s.rows[:0]
 	if s.cfg.Tap != nil {
-		step, rows = new(event.StepResult), make([]event.RowResult, 0, len(b.Rows))
+		step, rows = &s.kept.steps.take(1)[0], s.kept.rows.take(len(b.Rows))[:0]
 	}
 	core := s.fab.Core(p)
 	for i := range b.Rows {
@@ -207,7 +219,9 @@ func (s *Sim) endStep(p event.Peer, c *coreState) {
 		}
 		rows = append(rows, event.RowResult{Req: row.Req})
 	}
-	s.rows = rows
+	if s.cfg.Tap == nil {
+		s.rows = rows
+	}
 	*step = event.StepResult{Batch: b.ID, Rows: rows, ExecNs: c.takes}
 	s.cfg.Source.Answer(s.now, p, core, b, step)
 	s.tell(p, event.Event{Kind: event.StepDone, Step: step})
@@ -216,17 +230,20 @@ func (s *Sim) endStep(p event.Peer, c *coreState) {
 // tell states a fact to core p and carries out what follows.
 func (s *Sim) tell(p event.Peer, ev event.Event) {
 	ev.At = s.now
+	s.busy = true
 	s.cmds = s.fab.Step(p, &ev, s.cmds[:0])
 	s.after(p, &ev)
+	s.busy = false
 }
 
 func (s *Sim) deliver(d *due) {
+	s.busy = true
 	ev, cmds, ok := s.fab.Deliver(d.from, d.core, s.now, s.cmds[:0])
-	if !ok {
-		return
+	if ok {
+		s.cmds = cmds
+		s.after(d.core, &ev)
 	}
-	s.cmds = cmds
-	s.after(d.core, &ev)
+	s.busy = false
 }
 
 // after carries out the commands that core p answered ev with. Who looks on is
@@ -234,14 +251,14 @@ func (s *Sim) deliver(d *due) {
 func (s *Sim) after(p event.Peer, ev *event.Event) {
 	cmds := s.cmds
 	if s.cfg.Tap != nil && (ev.Kind != event.Dispatch || len(cmds) > 0) {
-		kept := *ev
-		cmds = slices.Clone(cmds)
-		s.cfg.Tap(p, &kept, cmds)
+		kept := &s.kept.events.take(1)[0]
+		*kept = *ev
+		cmds = append(s.kept.cmds.take(len(cmds))[:0], cmds...)
+		s.cfg.Tap(p, kept, cmds)
 	}
 	for i := range cmds {
 		s.obey(p, &cmds[i])
 	}
-	s.post()
 	if c := &s.cores[p]; ev.Kind != event.Dispatch && c.batch == nil && !c.dispatch {
 		c.dispatch = true
 		s.queue.put(due{at: s.now, class: dispatch, core: p})
@@ -258,24 +275,31 @@ func (s *Sim) obey(p event.Peer, cmd *event.Command) {
 	c := &s.cores[p]
 	switch cmd.Kind {
 	case event.RunBatch:
-		c.batch = cmd.Batch
-		c.run++
-		c.started, c.takes = s.now, s.takes(p, cmd.Batch)
 		s.books.started(p, s.now, cmd.Batch)
-		s.queue.put(due{at: s.now + c.takes, class: stepDone, core: p, id: c.run})
+		s.start(p, c, cmd.Batch)
 	case event.WakeAt:
 		c.timer++
 		c.gen = cmd.Gen
 		if cmd.At >= NoGuard {
 			return
 		}
-		s.timers++
+		s.vain++
 		s.queue.put(due{at: max(cmd.At, s.now), class: wake, core: p, id: c.timer})
+	case event.SendPeer:
+		s.launch(p, cmd.To)
+	case event.TellActive, event.TellBusy:
+		for to := range s.cores {
+			if to := event.Peer(to); to != p {
+				s.launch(p, to)
+			}
+		}
 	case event.Emit:
 		s.books.emitted(s.now, cmd.Req)
 	case event.Finish, event.Reject:
-		s.open--
 		s.books.over(s.now, cmd)
+		if s.cfg.Clients == 0 {
+			return
+		}
 		next := s.now
 		if cmd.Kind == event.Reject {
 			next += rejected
@@ -288,23 +312,7 @@ func (s *Sim) obey(p event.Peer, cmd *event.Command) {
 // time would never pass where no request fits.
 const rejected = 1_000_000
 
-// takes is how long batch b, which core p has just started, runs: at least 1 ns.
-func (s *Sim) takes(p event.Peer, b *event.Batch) int64 {
-	s.sums = cost.Of(b)
-	d := int64(s.cfg.Step(int(p), &s.sums))
-	return max(1, s.jitter.of(d, s.cfg.Seed, p, s.cores[p].run))
-}
-
-// post puts what the last Step sent into the queue.
-func (s *Sim) post() {
-	flight := s.fab.InFlight()
-	i := len(flight)
-	for i > 0 && flight[i-1].Seq > s.sent {
-		i--
-	}
-	for ; i < len(flight); i++ {
-		m := &flight[i]
-		s.sent = m.Seq
-		s.queue.put(due{at: m.SentAt + s.cfg.Latency, class: deliver, core: m.To, from: m.From})
-	}
+// launch lets the message that the fabric has just put on its way arrive.
+func (s *Sim) launch(from, to event.Peer) {
+	s.queue.put(due{at: s.now + s.cfg.Latency, class: deliver, core: to, from: from})
 }

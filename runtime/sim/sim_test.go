@@ -34,7 +34,7 @@ func TestNewRefuses(t *testing.T) {
 	for want, harm := range map[string]func(*sim.Config){
 		"no source":        func(c *sim.Config) { c.Source = nil },
 		"no step times":    func(c *sim.Config) { c.Step = nil },
-		"0 clients":        func(c *sim.Config) { c.Clients = 0 },
+		"-1 clients":       func(c *sim.Config) { c.Clients = -1 },
 		"none may be":      func(c *sim.Config) { c.Latency = -1 },
 		"jitter is NaN":    func(c *sim.Config) { c.Jitter = math.NaN() },
 		"never end":        func(c *sim.Config) { c.Until, c.WarmUp = 0, 0 },
@@ -57,25 +57,27 @@ func TestNewRefuses(t *testing.T) {
 // The same Config gives the same events and commands, byte for byte, on one
 // processor and on two (INV-1); another seed gives others.
 func TestSameBytes(t *testing.T) {
-	one := func(seed uint64, procs int) (sim.Result, []byte) {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-		r, log := logged(t, open(t, seed))
-		return r, encode(log)
-	}
-	ra, a := one(3, 1)
-	rb, b := one(3, 2)
-	if !bytes.Equal(a, b) || !reflect.DeepEqual(ra, rb) {
-		t.Errorf("two runs differ: %d and %d bytes", len(a), len(b))
-	}
-	if _, c := one(4, 2); bytes.Equal(a, c) {
-		t.Error("the seed changes nothing")
-	}
-	if ra.Finished < 100 || len(a) < 1e6 {
-		t.Errorf("%d requests, %d bytes: the test has lost its sense", ra.Finished, len(a))
-	}
-	// A tap changes nothing but what is allocated.
-	if r := run(t, open(t, 3)); !reflect.DeepEqual(r, ra) {
-		t.Errorf("without a tap %+v\nwith one %+v", r, ra)
+	for name, make := range map[string]func(testing.TB, uint64) sim.Config{"open": open, "full": full} {
+		one := func(seed uint64, procs int) (sim.Result, []byte) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			r, log := logged(t, make(t, seed))
+			return r, encode(log)
+		}
+		ra, a := one(3, 1)
+		rb, b := one(3, 2)
+		if !bytes.Equal(a, b) || !reflect.DeepEqual(ra, rb) {
+			t.Errorf("%s: two runs differ: %d and %d bytes", name, len(a), len(b))
+		}
+		if _, c := one(4, 2); bytes.Equal(a, c) {
+			t.Errorf("%s: the seed changes nothing", name)
+		}
+		if ra.Finished < 50 || len(a) < 1e6 || ra.Failed > 0 {
+			t.Errorf("%s: %d requests, %d bytes: the test has lost its sense", name, ra.Finished, len(a))
+		}
+		// A tap changes nothing but what is allocated.
+		if r := run(t, make(t, 3)); !reflect.DeepEqual(r, ra) {
+			t.Errorf("%s: without a tap %+v\nwith one %+v", name, r, ra)
+		}
 	}
 }
 

@@ -188,11 +188,11 @@ func (s *markov) Answer(at int64, p event.Peer, core *sched.Core, b *event.Batch
 }
 
 func (s *markov) row(t *table, p event.Peer, core *sched.Core, row *event.Row, out *event.RowResult) {
-	key := rng.Key{Seed: s.seed, Req: uint64(row.Req), Pos: row.Start + len(row.Tokens), Model: int(p), Purpose: drawRoute}
+	key := rng.Key{Seed: s.seed, Req: uint64(row.Req), Pos: row.Start + len(row.Tokens), Model: int(p), Purpose: rng.Route}
 	draw := key.Uint64(0)
 	out.Output.Token = event.Token(draw % vocabulary)
 	if ph := t.send[p]; ph != nil {
-		key.Purpose = drawPhase
+		key.Purpose = rng.Phase
 		var state []byte
 		if v, ok := core.View(row.Req); ok {
 			state = v.State

@@ -1,15 +1,23 @@
-// Package workload gives the requests of a run: endless word problems with
-// verifiable answers from a seed, or tasks from a JSONL file.
+// Package workload gives the requests of a run and says when they come: endless
+// word problems with verifiable answers from a seed, conversations whose turns
+// add facts to a story, requests of drawn tokens with lengths like those of
+// published workloads, or tasks from a JSONL file; and for the open loop arrivals
+// by a law or by a trace.
 //
-// The invariant that matters: a seed and a [Size] fix the whole stream of
-// problems, byte for byte and for ever. The embedded models were trained on
-// this distribution and the reference results were computed on it (seed
-// [EvaluationSeed], the first 300 problems), so the order of random choices
-// in problem.go is data, not style.
+// The invariant that matters: all of it is a function of the seed. A seed and a
+// [Size] fix the whole stream of problems, byte for byte and for ever: the
+// embedded models were trained on this distribution and the reference results
+// were computed on it (seed [EvaluationSeed], the first 300 problems), so the
+// order of random choices in problem.go is data, not style. What is drawn
+// elsewhere is keyed by conversation, turn or arrival, so that none of it depends
+// on what else was drawn before.
 //
-// How many tasks are outstanding at a time (closed loop) is the business of
-// the client that draws from a [Source].
+// How many tasks are outstanding at a time (closed loop), and what time it is
+// (open loop), is the business of the client that draws from a [Source] and
+// [Arrivals].
 //
-// Read problem.go for the problems, tasks.go for files, answer.go for how an
-// answer is judged.
+// Read source.go first, then preset.go for the workloads by name: problem.go and
+// conversation.go for those that the embedded models answer, drawn.go for those
+// of drawn tokens. arrivals.go has the laws, parse.go their forms, trace.go the
+// files; tasks.go reads tasks, answer.go judges an answer.
 package workload

@@ -3,7 +3,6 @@ package workload
 import (
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // EvaluationSeed gives the problems that models are judged by, and nothing else:
@@ -62,41 +61,60 @@ var (
 // Problem returns the next problem of the stream.
 func (g *Generator) Problem() Problem {
 	r := &g.rand
-	s := story{owner: names[r.below(len(names))]}
-	item := items[r.below(len(items))]
-	s.total = r.between(10, 99)
-	s.ask("%s has %d %s.", s.owner, s.total, item)
-	s.think("Start with %d.\n", s.total)
+	s, item := begin(r)
 	s.want = r.between(g.size.Min, g.size.Max)
 	for s.done < s.want {
-		other := names[r.below(len(names))]
-		for other == s.owner {
-			other = names[r.below(len(names))]
-		}
-		s.step(r, other)
+		s.step(r, s.someoneElse(r))
 	}
-	s.ask(" How many %s does %s have now?", item, s.owner)
-	s.think("The answer is %d.\n", s.total)
-
-	p := Problem{
-		ID:       strconv.Itoa(g.n),
-		Question: s.question.String(), Thought: s.thought.String(),
-		Answer: strconv.Itoa(s.total), Equations: s.done,
-	}
+	p := s.problem(item)
+	p.ID = strconv.Itoa(g.n)
 	g.n++
 	return p
 }
 
+// begin tells the first sentence.
+func begin(r *splitMix) (s story, item string) {
+	s = story{owner: names[r.below(len(names))]}
+	item = items[r.below(len(items))]
+	s.total = r.between(10, 99)
+	s.ask("%s has %d %s.", s.owner, s.total, item)
+	s.think("Start with %d.\n", s.total)
+	return s, item
+}
+
 // story is a problem being told.
 type story struct {
-	question, thought strings.Builder
+	question, thought []byte
 	owner             string
 	total             int // what the owner has now
 	want, done        int // equations
 }
 
-func (s *story) ask(format string, args ...any)   { fmt.Fprintf(&s.question, format, args...) }
-func (s *story) think(format string, args ...any) { fmt.Fprintf(&s.thought, format, args...) }
+func (s *story) ask(format string, args ...any) {
+	s.question = fmt.Appendf(s.question, format, args...)
+}
+
+func (s *story) think(format string, args ...any) {
+	s.thought = fmt.Appendf(s.thought, format, args...)
+}
+
+// problem is the story so far with the question behind it.
+func (s *story) problem(item string) Problem {
+	return Problem{
+		Question: fmt.Sprintf("%s How many %s does %s have now?", s.question, item, s.owner),
+		Thought:  fmt.Sprintf("%sThe answer is %d.\n", s.thought, s.total),
+		Answer:   strconv.Itoa(s.total), Equations: s.done,
+	}
+}
+
+// someoneElse is not the owner.
+func (s *story) someoneElse(r *splitMix) string {
+	for {
+		if other := names[r.below(len(names))]; other != s.owner {
+			return other
+		}
+	}
+}
 
 // step tries one sentence. It may add none, when the numbers drawn do not
 // fit; the draws are spent all the same.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -161,7 +162,7 @@ func TestGeneratorIsASource(t *testing.T) {
 	for range 20 {
 		task, ok := s.Next()
 		p := other.Problem()
-		if want := (Task{ID: p.ID, Question: p.Question, Answer: p.Answer, HasAnswer: true}); !ok || task != want {
+		if want := (Task{ID: p.ID, Question: p.Question, Answer: p.Answer, HasAnswer: true}); !ok || !reflect.DeepEqual(task, want) {
 			t.Fatalf("task %+v, %v; want %+v", task, ok, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -27,7 +28,7 @@ func TestReadReferenceTasks(t *testing.T) {
 	for range 300 {
 		got, ok := list.Next()
 		want, _ := g.Next()
-		if !ok || got != want {
+		if !ok || !reflect.DeepEqual(got, want) {
 			t.Fatalf("read %+v, want %+v", got, want)
 		}
 	}
@@ -57,7 +58,7 @@ func TestReadTasksForms(t *testing.T) {
 		t.Fatalf("read %+v", got)
 	}
 	for i := range want {
-		if got[i] != want[i] {
+		if !reflect.DeepEqual(got[i], want[i]) {
 			t.Errorf("task %d is %+v, want %+v", i, got[i], want[i])
 		}
 	}

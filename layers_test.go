@@ -44,6 +44,7 @@ var house = []room{
 	{2, []string{"runtime/sched"}},
 	{2, []string{"runtime/metrics"}},
 	{3, []string{"runtime/fabric"}},
+	{3, []string{"runtime/ladder"}},
 	{4, []string{"runtime/sim"}},
 	{4, []string{"runtime/runner", "runtime/runner/..."}},
 	{4, []string{"scripting/near", "scripting", "scripting/..."}},

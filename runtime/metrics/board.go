@@ -62,6 +62,7 @@ type Board struct {
 	plan    *tape.Plan
 	policy  string // thresholds in force, as event.Policy.Form writes them
 	guard   int64  // W in ns, 0 while it is not known
+	virtual bool   // time is: its speed means nothing
 }
 
 // NewBoard returns the fold of a tape of the given number of subservers.
@@ -261,10 +262,7 @@ func (b *Board) runBatch(p event.Peer, batch *event.Batch, t int64) {
 	for i := range batch.Rows {
 		row := &batch.Rows[i]
 		n.recomputed += int64(max(row.Recomputed, 0))
-		if row.Prefill && row.Start <= row.Cached { // not a later part of it
-			n.prompt += int64(max(row.PromptLen, 0))
-			n.cached += int64(max(min(row.Cached, row.PromptLen), 0))
-		}
+		n.prefill(row)
 		e := b.ledger.active[row.Req]
 		if e == nil {
 			continue
@@ -375,7 +373,10 @@ func (b *Board) setting(s *tape.Setting, t, at int64) {
 		}
 		return
 	}
-	if kind, ok := settingKinds[s.Setting]; ok && s.Old != "" && s.Old != s.New {
+	if s.Setting == "clock" {
+		b.virtual = virtual(s.New)
+	}
+	if kind, ok := settingKinds[s.Setting]; ok && s.Old != "" && s.Old != s.New && !(kind == MarkSpeed && b.virtual) {
 		if kind == MarkClock || kind == MarkSpeed {
 			b.plan = nil // its tokens/s are of other step times
 		}

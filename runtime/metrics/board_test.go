@@ -262,6 +262,10 @@ func TestWindowStartsAgain(t *testing.T) {
 			s.event(at, 0, event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: event.Eager, W: 9}})
 		},
 		"stated setting": func(s *script, at int64) { s.host(at, &tape.Setting{Setting: "clock", New: "live"}) },
+		"speed of virtual time": func(s *script, at int64) {
+			s.host(at, &tape.Setting{Setting: "clock", New: "sim a100-r2r"})
+			s.host(at, &tape.Setting{Setting: "speed", Old: "1x", New: "8x"})
+		},
 		"batch, before its policy": func(s *script, at int64) {
 			s.host(at, &tape.Setting{Setting: "batch", Old: "eager", New: "fixed:1,3"})
 		},

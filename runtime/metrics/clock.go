@@ -4,10 +4,15 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
 )
+
+// virtual says of a setting of the clock that time is virtual from then on: what
+// its speed is changes nothing that is measured.
+func virtual(clock string) bool { return clock == "sim" || strings.HasPrefix(clock, "sim ") }
 
 // maxPauses bounds what running remembers for turning running time back.
 const maxPauses = 1024

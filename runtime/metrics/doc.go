@@ -19,15 +19,22 @@
 //   - TTFT: from the arrival at the front to the first Emit.
 //   - ITL: from one Emit of a request to its next, per token; the first token has
 //     none, a hand-off between two tokens is inside.
+//   - peak: the most tokens/s in any of the equal parts of 1 to 2 s of a window.
+//   - queue wait: from the arrival to the admission. Latency (E2E): from the arrival
+//     to the last token.
+//   - speed of a user: tokens/s of one request from its first token to its last.
 //   - rows/s: candidates drawn; each was committed, dropped, or came too late for
 //     a request that had ended.
 //   - busy: a batch is running; waits for B: idle with 0 < ready < B; idle: the rest.
 //   - prefix hits: prompt positions that a prefill found in the prefix cache / prompt
 //     positions of prefills. Recomputed: positions fed again after their KV was taken.
+//   - extended: tokens fed beyond one by rows of a request that is back where it was,
+//     recomputed ones not included: what others wrote meanwhile.
 //   - a wait: idle for longer than the guard W although a request is ready.
 //
 // Read board.go for what is kept, snapshot.go for what is shown, compare.go for
-// before and after, run.go for a whole run, and stats.go for the intervals.
+// before and after, run.go for a whole run, span.go for the part of it that is
+// measured, and stats.go for the intervals.
 // waits.go says who waits for whom; estimator.go what a plan is made of;
 // routing.go and interval.go how that is estimated.
 package metrics

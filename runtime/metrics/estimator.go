@@ -47,6 +47,8 @@ type Estimator struct {
 	live   string // router, file@hash
 	file   string
 	turns  int
+
+	virtual bool // time is: its speed means nothing
 }
 
 // coreEstimate is what is known of one subserver.
@@ -311,7 +313,10 @@ func (e *Estimator) host(h tape.Host) {
 			e.restartRouting()
 		}
 	case *tape.Setting:
-		if (h.Setting == "clock" || h.Setting == "speed") && h.Old != "" && h.Old != h.New {
+		if h.Setting == "clock" {
+			e.virtual = virtual(h.New)
+		}
+		if (h.Setting == "clock" || h.Setting == "speed" && !e.virtual) && h.Old != "" && h.Old != h.New {
 			e.turns++
 			for i := range e.cores {
 				e.cores[i].steps.restart()

@@ -164,6 +164,21 @@ func TestEstimatorRestarts(t *testing.T) {
 	}
 }
 
+// In virtual time a step takes what it takes, however fast that is played.
+func TestSpeedOfVirtualTimeMeansNothing(t *testing.T) {
+	for clock, forgets := range map[string]bool{"sim a100-r2r": false, "sim": false, "simple": true, "paced a100-r2r": true} {
+		e := metrics.NewEstimator(2, metrics.EstimatorOptions{})
+		s := newScript(e)
+		s.host(0, &tape.Setting{Setting: "clock", New: clock})
+		s.sends(2, 100, func(id event.ReqID, step int) bool { return (int(id)+step)%3 == 0 })
+		before := e.Estimate()
+		s.host(1e10, &tape.Setting{Setting: "speed", Old: "1", New: "60"})
+		if after := e.Estimate(); (after.Turns != before.Turns) != forgets || after.Ready == forgets {
+			t.Errorf("%s: %d turns, %d before", clock, after.Turns, before.Turns)
+		}
+	}
+}
+
 // A batch that runs while the speed changes has neither speed.
 func TestSpeedChangesWhileABatchRuns(t *testing.T) {
 	e := metrics.NewEstimator(2, metrics.EstimatorOptions{})

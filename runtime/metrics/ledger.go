@@ -10,6 +10,8 @@ const doneKept = 4096
 type entry struct {
 	arrived int64 // running time
 	known   bool  // arrived was seen
+	admit   int64 // running time of the admission
+	waited  bool  // it was seen, and arrived too
 	epoch   int   // of the answers, when it arrived
 	base    int   // position of the first emitted token
 	writers []event.Peer
@@ -18,6 +20,7 @@ type entry struct {
 
 	resumed  event.Peer // subserver that has the request back and has not drawn yet
 	extended int        // tokens fed there since
+	been     uint64     // a bit for each subserver, up to 64, that a row of it ran on
 	dropped  event.Peer // subserver whose DROP has not been seen to leave yet
 	place               // where the request stands
 }
@@ -143,6 +146,36 @@ func (l *ledger) seen(id event.ReqID) bool {
 // prompt included.
 func (e *entry) kept(n int) int {
 	return min(max(n-e.base, 0), len(e.writers))
+}
+
+// prefill counts the prompt positions of a request that comes without KV, and
+// those of them that the prefix cache had.
+func (c *peerCount) prefill(row *event.Row) {
+	if row.Prefill && row.Start <= row.Cached { // not a later part of it
+		c.prompt += int64(max(row.PromptLen, 0))
+		c.cached += int64(max(min(row.Cached, row.PromptLen), 0))
+	}
+}
+
+// feed counts a row at p. Where the request is back at a subserver that it was at,
+// what is fed until it draws again is what others wrote meanwhile; positions that
+// were lost there are counted as recomputed and nowhere else.
+func (e *entry) feed(p event.Peer, row *event.Row, n *peerCount) {
+	was := e.been>>uint(p)&1 == 1
+	e.been |= 1 << uint(p)
+	if e.resumed != p {
+		return
+	}
+	if !was {
+		e.resumed = event.None
+		return
+	}
+	e.extended += max(len(row.Tokens)-max(row.Recomputed, 0), 0)
+	if row.Sample {
+		n.resumes++
+		n.extended += int64(max(e.extended, 1))
+		e.resumed = event.None
+	}
 }
 
 // close ends a request. Its entry may be read until the next call.

@@ -9,8 +9,8 @@ import (
 
 // Quantiles of N durations, in ms. Board's are known within 3 %, Run's exactly.
 type Quantiles struct {
-	N        int
-	P50, P99 float64
+	N             int
+	P50, P95, P99 float64
 }
 
 // Snapshot is what the board shows at one moment. Rates, shares and quantiles
@@ -148,5 +148,5 @@ func peerSnapshot(c *core, n *peerCount, busy, wait int64, window time.Duration)
 }
 
 func quantiles(h *hist) Quantiles {
-	return Quantiles{N: int(h.n), P50: h.quantile(0.5) / 1e6, P99: h.quantile(0.99) / 1e6}
+	return Quantiles{N: int(h.n), P50: h.quantile(0.5) / 1e6, P95: h.quantile(0.95) / 1e6, P99: h.quantile(0.99) / 1e6}
 }

@@ -108,3 +108,47 @@ func TestWelchRatioHasNoUnit(t *testing.T) {
 		}
 	})
 }
+
+// Differences 1, 2, 3 around a common level: mean 2, s = 1, t(0.975, 2) = 4.302653.
+func TestMeanInterval(t *testing.T) {
+	mean, half := metrics.MeanInterval([]float64{1, 2, 3})
+	near(t, "mean", mean, 2, 1e-12)
+	near(t, "half", half, 4.302653/math.Sqrt(3), 1e-5)
+	if _, half := metrics.MeanInterval([]float64{7}); !math.IsInf(half, 1) {
+		t.Errorf("one value gives ± %v", half)
+	}
+}
+
+// Logs of the ratios are ln 2 - 0.1, ln 2, ln 2 + 0.1: s = 0.1, half
+// 4.302653 x 0.1/sqrt 3 = 0.248414. The pairs themselves lie far apart.
+func TestPairedRatio(t *testing.T) {
+	a := []float64{1, 50, 4000, 0}
+	b := []float64{2 * math.Exp(-0.1), 100, 8000 * math.Exp(0.1), 5}
+	ratio, lo, hi, n := metrics.PairedRatio(a, b)
+	same(t, "pairs", n, 3)
+	near(t, "ratio", ratio, 2, 1e-12)
+	near(t, "lo", lo, 2*math.Exp(-0.248414), 1e-5)
+	near(t, "hi", hi, 2*math.Exp(0.248414), 1e-5)
+	ratio, lo, hi, _ = metrics.PairedRatio(a[:1], b[:1])
+	near(t, "ratio of one", ratio, 2*math.Exp(-0.1), 1e-12)
+	if lo != 0 || !math.IsInf(hi, 1) {
+		t.Errorf("one pair gives %v to %v", lo, hi)
+	}
+	if ratio, _, _, n := metrics.PairedRatio(nil, b); n != 0 || !math.IsNaN(ratio) {
+		t.Errorf("no pair gives %v of %d", ratio, n)
+	}
+}
+
+// The other way round it is the inverse, and nothing has a unit.
+func TestPairedRatioMirrors(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 12).Draw(t, "n")
+		side := rapid.SliceOfN(rapid.Float64Range(1, 100), n, n)
+		a, b := side.Draw(t, "a"), side.Draw(t, "b")
+		r, lo, hi, _ := metrics.PairedRatio(a, b)
+		back, l2, h2, _ := metrics.PairedRatio(b, a)
+		if math.Abs(r*back-1) > 1e-9 || math.Abs(lo*h2-1) > 1e-9 || math.Abs(hi*l2-1) > 1e-9 || lo > r || r > hi {
+			t.Fatalf("%v (%v to %v) against %v (%v to %v)", r, lo, hi, back, l2, h2)
+		}
+	})
+}

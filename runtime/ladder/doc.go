@@ -1,0 +1,16 @@
+// Package ladder measures what people do today against what this scheduler does,
+// rung by rung: one request at a time, all in lock-step, every switch a new
+// request, no waiting, thresholds by the plan, look-ahead. A rung is settings of
+// one and the same cluster, so all of them run on one engine and leave one kind
+// of tape.
+//
+// The invariant that matters: rungs are compared within pairs. Every rung runs
+// every concurrency with every seed, a seed gives the same requests whatever the
+// rung, and only cells that differ in nothing but the rung are divided by one
+// another. A cell that was not run is missing and marked as such, never filled
+// in.
+//
+// It is pure: it is given a function that runs one setting, and has no clock, no
+// cluster and no file. Read rung.go, then grid.go (what is run, in which order),
+// table.go (what is made of it), slo.go, and text.go.
+package ladder

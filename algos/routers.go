@@ -15,6 +15,7 @@ var order = []struct{ name, path string }{
 	{"rstitch", "rstitch/router.lua"},
 	{"me", "me/router.lua"},
 	{"random", "controls/random.lua"},
+	{"chance", "controls/chance.lua"},
 	{"small_only", "controls/small_only.lua"},
 	{"large_only", "controls/large_only.lua"},
 }

@@ -38,10 +38,10 @@ func TestRouters(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(names, " "); got != "r2r rstitch me random small_only large_only" {
+	if got := strings.Join(names, " "); got != "r2r rstitch me random chance small_only large_only" {
 		t.Error(got)
 	}
-	if got := (library.Library{Embedded: algos.Routers()}).List(); len(got) != 6 || !got[0].Embedded {
+	if got := (library.Library{Embedded: algos.Routers()}).List(); len(got) != 7 || !got[0].Embedded {
 		t.Errorf("%+v", got)
 	}
 }
@@ -61,6 +61,10 @@ func TestControls(t *testing.T) {
 		{"large_only", 3, nil, 2, 1},
 		{"random", 2, map[string]float64{"share": 0}, 0, 0},
 		{"random", 2, map[string]float64{"share": 1}, 1, 20},
+		{"chance", 2, map[string]float64{"small_large": 0}, 0, 0},
+		{"chance", 2, map[string]float64{"small_large": 1}, 1, 20},
+		{"chance", 2, map[string]float64{"small_large": 1, "large_small": 0}, 1, 1},
+		{"chance", 3, map[string]float64{"small_large": 0, "small_middle": 1, "middle_large": 1, "middle_small": 0}, 2, 40},
 		{"me", 2, map[string]float64{"small": 0}, 1, 1},
 		{"me", 3, map[string]float64{"small": 0, "large": 0}, 1, 1},
 		{"r2r", 2, map[string]float64{"threshold": 0}, 1, 20},

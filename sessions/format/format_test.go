@@ -325,7 +325,7 @@ func TestRepeatedFrame(t *testing.T) {
 // Case K2: another version is refused with a sentence that names the one needed.
 func TestOtherVersions(t *testing.T) {
 	for v, want := range map[uint32]string{
-		Version + 1: "the tape has format version 3 and this tokenrouter reads up to 2: use a tokenrouter that reads format 3",
+		Version + 1: "the tape has format version 4 and this tokenrouter reads up to 3: use a tokenrouter that reads format 4",
 		0:           "the tape has format version 0, which never existed: the file is damaged",
 	} {
 		b := append(headerOf(v), "what a later version may do"...)
@@ -336,9 +336,11 @@ func TestOtherVersions(t *testing.T) {
 		}
 	}
 	b, _ := file(t, realTape(t, 1)[:5], 5)
-	copy(b, headerOf(1))
-	if s := scan(t, b); s.Version != 1 || s.Records != 5 || s.Cut != nil {
-		t.Errorf("version 1: %+v", s)
+	for v := 1; v <= Version; v++ {
+		copy(b, headerOf(uint32(v)))
+		if s := scan(t, b); s.Version != v || s.Records != 5 || s.Cut != nil {
+			t.Errorf("version %d: %+v", v, s)
+		}
 	}
 	for _, b := range [][]byte{[]byte("PAR1"), []byte("TRTAPE\n\n and more than a header"), []byte(strings.Repeat("x", 100))} {
 		if _, err := Scan(bytes.NewReader(b), int64(len(b))); err == nil || !strings.Contains(err.Error(), "no tape") {

@@ -16,8 +16,9 @@ import (
 )
 
 // ManifestVersion is the manifest format that this program writes; it reads all
-// from version 1 on. Version 2 added Core.
-const ManifestVersion = 2
+// from version 1 on. Version 2 added Core, version 3 the
+// policy lock-step, and Block, MaxActive and Resubmit of Core.
+const ManifestVersion = 3
 
 // Manifest says what ran. It is written when a session begins and once more
 // when it ends in order.
@@ -63,7 +64,7 @@ type Router struct {
 
 // Policy is the batching policy at the beginning.
 type Policy struct {
-	Kind string `json:"kind"` // eager, fixed, table, look-ahead
+	Kind string `json:"kind"` // eager, fixed, table, look-ahead, lock-step
 	B    []int  `json:"b,omitempty"`
 	W    int64  `json:"w_ns,omitempty"`
 }
@@ -76,10 +77,13 @@ func PolicyOf(p *event.Policy) Policy {
 // Core is how every core was set up, as sched.Config has it. Sessions of before
 // version 2 had no prefix cache, chunks or time-outs.
 type Core struct {
+	Block      int   `json:"block,omitempty"`  // tokens of a KV block, 0: 16
 	Chunk      int   `json:"chunk,omitempty"`  // tokens
 	Budget     int   `json:"budget,omitempty"` // tokens
 	NoPrefix   bool  `json:"no_prefix,omitempty"`
 	Overcommit int   `json:"overcommit,omitempty"` // %
+	MaxActive  int   `json:"max_active,omitempty"` // requests
+	Resubmit   bool  `json:"resubmit,omitempty"`
 	Timeout    int64 `json:"timeout_ns,omitempty"`
 }
 

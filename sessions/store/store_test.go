@@ -534,8 +534,8 @@ func TestSessionsThatCannotBeOpened(t *testing.T) {
 	}{
 		"no manifest":    {func(dir string) error { return os.Remove(filepath.Join(dir, manifestName)) }, "is no session: it holds no manifest.json"},
 		"no tape":        {func(dir string) error { return os.Remove(filepath.Join(dir, tapeName)) }, "it holds no tape.trlog"},
-		"newer manifest": {edit(manifestName, replace(`"format": 2`, `"format": 9`)), "the manifest has format version 9 and this tokenrouter reads up to 2: use a tokenrouter that reads format 9"},
-		"no version":     {edit(manifestName, replace(`"format": 2,`, ``)), "never existed"},
+		"newer manifest": {edit(manifestName, replace(`"format": 3`, `"format": 9`)), "the manifest has format version 9 and this tokenrouter reads up to 3: use a tokenrouter that reads format 9"},
+		"no version":     {edit(manifestName, replace(`"format": 3,`, ``)), "never existed"},
 		"unknown field":  {edit(manifestName, replace(`"program"`, `"colour": "red", "program"`)), "colour"},
 		"half manifest":  {edit(manifestName, func(b []byte) []byte { return b[:len(b)/2] }), "is damaged"},
 		"other file":     {edit(tapeName, func([]byte) []byte { return []byte("PAR1 and so on, no tape at all") }), "no tape"},

@@ -5,6 +5,10 @@
 // yields. With no profile set the runner below is called as it is (the live
 // clock).
 //
+// Under a profile a step ends so long after the moment that it was due to begin at,
+// however late this machine got round to it: whoever times the next step from that
+// end keeps the profile's rhythm over any number of steps.
+//
 // Read Pacer for the settings that all runners of a session share, and Runner
 // for what happens to one step.
 package paced
@@ -39,6 +43,14 @@ func NewPacer() *Pacer {
 	return p
 }
 
+// TimersOnly lets a pacer wait by timers alone: they follow a clock that is not the
+// system's, such as that of a testing/synctest bubble, of which the system's sleep
+// knows nothing. It is called before the first step.
+func (p *Pacer) TimersOnly() *Pacer {
+	p.nap = nil
+	return p
+}
+
 // SetProfile sets the step times; nil is the live clock.
 func (p *Pacer) SetProfile(c *cost.Profile) { p.profile.Store(c) }
 
@@ -55,18 +67,55 @@ func (p *Pacer) Speed() float64 { return math.Float64frombits(p.speed.Load()) }
 // no rhythm to keep.
 func (p *Pacer) Hurry() { p.once.Do(func() { close(p.hurry) }) }
 
-// Late counts the steps that computed for longer than their profile allows: as
-// far as they go, this machine is slower than the one it imitates.
+// Late counts the times that this machine was too slow for the profile: steps that
+// computed for longer than it allows, and delays given up by Slip.
 func (p *Pacer) Late() int64 { return p.late.Load() }
+
+// Slip counts a delay that is not made up for any more.
+func (p *Pacer) Slip() { p.late.Add(1) }
 
 // Step returns how long a step takes under the setting in force, 0 on the live
 // clock.
 func (p *Pacer) Step(model int, b *cost.Batch) time.Duration {
+	return p.scaled(func(c *cost.Profile) time.Duration { return c.Step(model, b) })
+}
+
+// Overhead returns how long after its execution a step of so many rows is over.
+func (p *Pacer) Overhead(model, rows int) time.Duration {
+	return p.scaled(func(c *cost.Profile) time.Duration { return c.Overhead(model, rows) })
+}
+
+// Latency returns how long a message between two subservers is under way.
+func (p *Pacer) Latency() time.Duration { return p.scaled((*cost.Profile).Latency) }
+
+func (p *Pacer) scaled(of func(*cost.Profile) time.Duration) time.Duration {
 	c := p.profile.Load()
 	if c == nil {
 		return 0
 	}
-	return time.Duration(float64(c.Step(model, b)) / p.Speed())
+	return time.Duration(float64(of(c)) / p.Speed())
+}
+
+// Wait waits until a moment as precisely as the system can. It returns early when
+// there is no rhythm to keep any more, or with the context's error.
+func (p *Pacer) Wait(ctx context.Context, until time.Time) error {
+	rest := time.Until(until)
+	if p.nap != nil {
+		rest -= napFor
+	}
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		if p.nap != nil {
+			p.nap(until)
+		}
+		return nil
+	case <-p.hurry:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // napFor is how much of a step is left to a nap. Timers wake through a poll of
@@ -86,35 +135,45 @@ func New(run runner.Runner, pacer *Pacer, model int) *Runner {
 	return &Runner{Runner: run, pacer: pacer, model: model}
 }
 
+// Timing says how long a step executed and when it was over, as the profile has
+// it.
+type Timing struct {
+	Exec time.Duration
+	End  time.Time
+}
+
 // Run executes the batch and waits for the rest of its step time.
 func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([]event.Output, error) {
+	out, _, err := r.RunFrom(ctx, time.Now(), b, out)
+	return out, err
+}
+
+// RunFrom is Run for a step that was due to begin at a moment, which may be a
+// little in the past. It returns not before the end of the step by that, and by
+// more only as far as this machine is late; a step that computes for longer than
+// the profile allows is over when it has.
+func (r *Runner) RunFrom(ctx context.Context, begin time.Time, b *event.Batch, out []event.Output) ([]event.Output, Timing, error) {
 	sums := cost.Of(b)
-	step := r.pacer.Step(r.model, &sums)
-	begin := time.Now()
+	step, over := r.pacer.Step(r.model, &sums), r.pacer.Overhead(r.model, len(b.Rows))
+	called := time.Now()
 	out, err := r.Runner.Run(ctx, b, out)
+	now := time.Now()
+	took := Timing{Exec: now.Sub(called), End: now}
 	if err != nil || step == 0 {
-		return out, err
+		return out, took, err
 	}
-	end := begin.Add(step)
-	rest := time.Until(end)
-	if rest < 0 {
+	if took.Exec > step {
 		r.pacer.late.Add(1)
-		return out, nil
+		return out, took, nil
 	}
-	if r.pacer.nap != nil {
-		rest -= napFor
-	}
-	timer := time.NewTimer(rest)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		if r.pacer.nap != nil {
-			r.pacer.nap(end)
+	end := begin.Add(step + over)
+	if now.Before(end) {
+		if err := r.pacer.Wait(ctx, end); err != nil {
+			return out, took, err
 		}
-		return out, nil
-	case <-r.pacer.hurry:
-		return out, nil
-	case <-ctx.Done():
-		return out, ctx.Err()
+		if now = time.Now(); now.Before(end) { // hurried
+			return out, Timing{now.Sub(begin), now}, nil
+		}
 	}
+	return out, Timing{step, end}, nil
 }

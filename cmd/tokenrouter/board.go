@@ -26,9 +26,8 @@ import (
 // boardCmd opens the board, or prints one snapshot of it.
 type boardCmd struct {
 	clusterFlags
-	Clock   string  `default:"paced" enum:"live,paced" help:"paced (at the rhythm of --profile) or live (as fast as the machine can)."`
 	Once    bool    `help:"Print one snapshot of the board as text and exit."`
-	Seconds float64 `default:"3" help:"With --once: how long to run before the snapshot."`
+	Seconds float64 `default:"3" help:"With --once: how long to run before the snapshot, in the clock's time."`
 	Theme   string  `default:"auto" enum:"auto,dark,light" help:"Colours for a dark or a light background: auto, dark or light."`
 	Palette string  `default:"default" enum:"default,deuteranopia" help:"default, or deuteranopia: colours that are told apart without red and green."`
 	ASCII   bool    `name:"ascii" help:"Draw with ASCII characters only."`
@@ -43,11 +42,15 @@ func (b *boardCmd) Run() error {
 	if b.Once && !(b.Seconds > 0 && b.Seconds <= 3600) {
 		return usage(fmt.Errorf("--seconds %g is outside 0 to 3600", b.Seconds))
 	}
-	source, err := b.problems()
-	if err != nil {
-		return usage(err)
+	w := work{watch: !b.Once}
+	switch {
+	case b.Once:
+		w.horizon = time.Duration(b.Seconds * float64(time.Second))
+	case b.Speed == nil:
+		one := 1.0
+		b.Speed = &one
 	}
-	c, err := b.build(work{source: source, name: "problems", clock: b.Clock, watch: !b.Once})
+	c, err := b.build(w)
 	if err != nil {
 		return err
 	}
@@ -105,6 +108,7 @@ func (b *boardCmd) open(c *cluster) error {
 // screenRuntime is the runtime as the screens see it.
 type screenRuntime struct {
 	cluster *cluster
+	speed   speedometer
 
 	once     sync.Once
 	closeErr error
@@ -135,20 +139,16 @@ func (s *screenRuntime) Now() int64       { return s.rt().Now() }
 
 func (s *screenRuntime) Info() app.Info {
 	c := s.cluster
-	tok := c.models[0].Tokenizer
 	info := app.Info{
-		Program: "tokenrouter " + version(), Session: c.path(), Profile: c.profile.Name, Seed: c.seed,
-		Text: tok.Bytes, EOS: c.models[0].EOS(),
+		Program: "tokenrouter " + version(), Session: c.path(), Profile: c.profile.Name, Seed: c.flags.Seed,
+		Text: c.text, EOS: c.cast.eos, Tokens: c.flags.Tokens, Arrivals: c.flags.openLoop(),
 		Step: func(p event.Peer, rows int) time.Duration {
 			b := cost.Decoding(rows, 0)
 			return c.profile.Step(int(p), &b)
 		},
 	}
-	for i, m := range c.models {
-		info.Models = append(info.Models, app.ModelInfo{
-			Role: event.Role(event.Peer(i), len(c.models)), Name: m.Name, Params: int64(m.Params()),
-			Hash: m.Hash(), Seats: c.seats,
-		})
+	for _, m := range c.cast.models {
+		info.Models = append(info.Models, app.ModelInfo{Role: m.Role, Name: m.Name, Params: m.Params, Hash: m.Hash, Seats: c.flags.Seats})
 	}
 	return info
 }
@@ -160,6 +160,10 @@ func (s *screenRuntime) Status() app.Status {
 		Router: st.RouterFile, Hash: st.RouterHash, Clock: st.Clock, Profile: st.Profile, Speed: st.Speed,
 		Paused: st.Paused, Concurrency: st.Concurrency, Policy: st.Policy.Kind.String(), B: st.B,
 		Routers: s.rt().Routers(), Editable: st.RouterPath,
+	}
+	if out.Virtual() {
+		reached, wall := s.speed.read(time.Now(), s.rt().Now(), st.Speed, st.Paused)
+		out.Reached, out.Wall = reached, int64(wall)
 	}
 	for _, k := range s.rt().Knobs() {
 		out.Knobs = append(out.Knobs, app.KnobState{Name: k.Name, Help: k.Help, Value: k.Value, Default: k.Default, Min: k.Min, Max: k.Max})

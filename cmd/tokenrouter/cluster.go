@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,9 +17,6 @@ import (
 	"tokenrouter/runtime/guard"
 	"tokenrouter/runtime/live"
 	"tokenrouter/runtime/model"
-	"tokenrouter/runtime/model/tiny"
-	"tokenrouter/runtime/model/tokenizer"
-	"tokenrouter/runtime/runner/native"
 	"tokenrouter/runtime/runner/paced"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/runtime/workload"
@@ -28,13 +24,13 @@ import (
 	"tokenrouter/sessions/store"
 )
 
-// cluster is a runtime with its models and its session, ready to start.
+// cluster is a runtime with who writes its tokens and its session, ready to
+// start.
 type cluster struct {
-	models  []*model.Model
+	cast    *cast
 	runtime *live.Runtime
 	session *store.Session // nil with --no-record
-	seed    uint64
-	seats   int
+	flags   *clusterFlags  // settled
 	guard   *guard.Guard
 	lib     library.Library
 	profile cost.Profile
@@ -42,60 +38,35 @@ type cluster struct {
 
 // work is what a cluster is to do.
 type work struct {
-	source workload.Source
-	limit  int    // requests, 0 without end
-	name   string // problems, tasks
-	file   string
-	clock  string
-	watch  bool // reload the router when its file changes
+	source  workload.Source // nil: the one of the flags
+	limit   int             // requests, 0 without end
+	horizon time.Duration   // of session time, 0 without end
+	file    string          // of tasks
+	watch   bool            // reload the router when its file changes
 }
 
 // build puts a cluster together; nothing runs yet. Errors of the flags come
 // first, so that a wrong flag never leaves an empty session behind.
 func (f *clusterFlags) build(w work) (*cluster, error) {
-	if err := f.check(); err != nil {
-		return nil, usage(err)
-	}
-	names, err := f.modelNames()
-	if err != nil {
-		return nil, usage(err)
-	}
-	params, err := f.params()
-	if err != nil {
-		return nil, usage(err)
-	}
-	policy, err := live.ParsePolicy(f.Batch, len(names))
-	if err != nil {
-		return nil, usage(err)
-	}
-	profile, err := f.profile(len(names))
-	if err != nil {
+	if err := f.settle(); err != nil {
 		return nil, usage(err)
 	}
 	limit, err := f.sessionCap()
 	if err != nil {
 		return nil, usage(err)
 	}
-	c := &cluster{profile: profile, seed: f.Seed, seats: f.Seats}
-	if c.models, err = loadModels(names); err != nil {
+	c := &cluster{flags: f, guard: guard.New(filepath.Join(os.TempDir(), "tokenrouter"))}
+	c.lib = library.Library{Dir: f.Routers, Embedded: algos.Routers()}
+	if c.cast, c.profile, err = f.cast(); err != nil {
 		return nil, usage(err)
 	}
-	pacer := paced.NewPacer()
-	if w.clock == live.ClockPaced {
-		pacer.SetProfile(&profile)
+	if f.KVTokens == nil {
+		f.KVTokens = &c.cast.kv
 	}
-	pacer.SetSpeed(f.Speed)
-	c.lib = library.Library{Dir: f.Routers, Embedded: algos.Routers()}
-	c.guard = guard.New(filepath.Join(os.TempDir(), "tokenrouter"))
-	recording := tape.New()
-	cfg := c.config(f, w)
-	for i, m := range c.models {
-		cfg.Runners = append(cfg.Runners, paced.New(native.NewWithBlocks(m, i, f.KVTokens/model.BlockLen), pacer, i))
-		cfg.Domains = append(cfg.Domains, domain(m))
+	cfg, err := c.config(w)
+	if err != nil {
+		return nil, usage(err)
 	}
-	cfg.Pacer, cfg.Profile = pacer, &profile
-	cfg.Policy, cfg.Params = policy, params
-	cfg.Tape, cfg.Guard = recording, c.guard
 	if c.runtime, err = live.New(cfg); err != nil {
 		return nil, usage(err)
 	}
@@ -108,81 +79,91 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 			return nil, err
 		}
 	}
-	c.session, err = store.Create(dir, c.manifest(f, w), store.Options{
-		Vocab: vocabulary(c.models[0].Tokenizer), MaxBytes: limit,
+	c.session, err = store.Create(dir, c.manifest(w), store.Options{
+		Vocab: c.cast.vocab, MaxBytes: limit,
 		Go: func(fn func()) { c.guard.Go("session recorder", nil, fn) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w, or run without a recording (--no-record)", err)
 	}
-	c.session.Record(recording)
+	c.session.Record(cfg.Tape)
 	return c, nil
 }
 
-// loadModels loads the models and refuses a pair that does not share one
-// vocabulary.
-func loadModels(names []string) ([]*model.Model, error) {
-	var out []*model.Model
-	for _, name := range names {
-		m, err := tiny.Load(name)
-		if err != nil {
-			return nil, err
-		}
-		if len(out) > 0 {
-			if a, b := out[0].Tokenizer, m.Tokenizer; a.Hash() != b.Hash() {
-				id, what := a.Diff(b)
-				return nil, fmt.Errorf("%s and %s do not share a vocabulary, so they cannot write one answer together: token %d differs (%s)", out[0].Name, m.Name, id, what)
-			}
-			if m.Params() < out[len(out)-1].Params() {
-				return nil, fmt.Errorf("--models gives %s after the larger %s; name them small first", m.Name, out[len(out)-1].Name)
-			}
-		}
-		out = append(out, m)
-	}
-	return out, nil
-}
-
-func (c *cluster) config(f *clusterFlags, w work) live.Config {
-	front := c.models[0]
-	tok := front.Tokenizer
+// config is the runtime's.
+func (c *cluster) config(w work) (live.Config, error) {
+	f, n := c.flags, len(c.cast.models)
 	cfg := live.Config{
-		Vocab: front.Config.Vocab,
-		Prompt: func(q string) ([]event.Token, error) {
-			return tok.EncodeChat([]tokenizer.Message{{Role: "user", Content: q}})
-		},
-		TokenBytes: func(id event.Token) ([]byte, bool) { return tok.Bytes(id), tok.IsSpecial(id) },
-		TokenText:  func(id event.Token) string { return string(tok.Bytes(id)) },
-		EOS:        front.EOS(),
-		Context:    front.Config.MaxPos,
-		Seats:      f.Seats, KVTokens: f.KVTokens, MaxTokens: f.MaxTokens, Core: f.coreOptions(),
+		Vocab: len(c.cast.vocab), Prompt: c.cast.prompt, TokenBytes: c.bytes,
+		TokenText: func(id event.Token) string { return string(c.text(id)) },
+		EOS:       c.cast.eos, Context: c.cast.context,
+		Seats: f.Seats, KVTokens: *f.KVTokens, MaxTokens: f.maxNew, Core: f.coreOptions(),
 		Sampling: f.sampling(), Stops: f.Stop,
-		Concurrency: f.Concurrency, Source: w.source, Limit: w.limit,
+		Concurrency: f.Concurrency, Source: w.source, Limit: w.limit, Horizon: w.horizon,
 		Library: c.lib, Router: f.Router, Watch: w.watch,
+		Profile: &c.profile,
+		Tape:    tape.New(), Guard: c.guard, Pacer: paced.NewPacer(),
 	}
-	for _, m := range c.models[1:] {
-		cfg.Context = min(cfg.Context, m.Config.MaxPos)
+	var err error
+	if cfg.Arrivals, err = f.arrivals(); err != nil {
+		return cfg, err
 	}
-	return cfg
+	if cfg.Source == nil {
+		if cfg.Source, err = f.source(c.cast, cfg.Arrivals); err != nil {
+			return cfg, err
+		}
+	}
+	if cfg.Params, err = f.params(); err != nil {
+		return cfg, err
+	}
+	if cfg.Policy, err = live.ParsePolicy(f.Batch, n); err != nil {
+		return cfg, err
+	}
+	if cfg.Contention, err = f.contention(n); err != nil {
+		return cfg, err
+	}
+	cfg.Virtual, cfg.Emulated = f.virtual(), f.Clock == live.ClockEmulated
+	if f.Clock == live.ClockPaced || f.Clock == live.ClockEmulated {
+		cfg.Pacer.SetProfile(&c.profile)
+	}
+	cfg.Pacer.SetSpeed(*f.Speed)
+	for i, r := range c.cast.runners {
+		if !f.virtual() { // in virtual time nobody waits
+			r = paced.New(r, cfg.Pacer, i)
+		}
+		cfg.Runners = append(cfg.Runners, r)
+		cfg.Domains = append(cfg.Domains, c.cast.models[i].Domain())
+	}
+	return cfg, nil
 }
 
-// domain tells the KV of one model and tokenizer from that of any other.
-func domain(m *model.Model) uint64 {
-	h := fnv.New64a()
-	fmt.Fprint(h, m.Hash(), m.Tokenizer.Hash())
-	return h.Sum64()
+// text is the bytes of a token, none of one that is not known.
+func (c *cluster) text(id event.Token) []byte {
+	if id < 0 || int(id) >= len(c.cast.vocab) {
+		return nil
+	}
+	return c.cast.vocab[id]
 }
 
-func (c *cluster) manifest(f *clusterFlags, w work) store.Manifest {
-	st := c.runtime.Status()
+func (c *cluster) bytes(id event.Token) ([]byte, bool) { return c.text(id), c.cast.special(id) }
+
+func (c *cluster) manifest(w work) store.Manifest {
+	st, f := c.runtime.Status(), c.flags
 	m := store.Manifest{
-		Program: "tokenrouter " + version(), StartedAt: c.runtime.Started(),
+		Program: "tokenrouter " + version(), StartedAt: c.runtime.Started(), Models: c.cast.models,
 		Router: store.Router{File: st.RouterFile, Path: st.RouterPath, Hash: st.RouterHash, Text: c.runtime.RouterText()},
 		Params: map[string]float64{}, Seed: f.Seed, Policy: store.PolicyOf(&st.Policy),
 		Clock: st.Clock, Profile: st.Profile, Speed: st.Speed, Concurrency: f.Concurrency,
-		Seats: f.Seats, KVTokens: f.KVTokens, Core: storedCore(f.coreOptions()),
-		Workload: store.Workload{Source: w.name, File: w.file, Requests: w.limit, MaxTokens: f.MaxTokens},
+		Seats: f.Seats, KVTokens: *f.KVTokens, Core: storedCore(f.coreOptions()),
+		Workload: store.Workload{Source: "problems", File: w.file, Requests: w.limit, MaxTokens: f.maxNew},
 		Sampling: store.Sampling{TopK: f.TopK, TopP: f.TopP, Stops: f.Stop},
 		Machine:  store.ThisMachine(),
+	}
+	switch {
+	case w.file != "":
+		m.Workload.Source = "tasks"
+	case !f.modelled():
+		m.Workload.Source = f.Workload
 	}
 	if f.Temperature != nil {
 		m.Sampling.Temperature = *f.Temperature
@@ -190,27 +171,14 @@ func (c *cluster) manifest(f *clusterFlags, w work) store.Manifest {
 	for _, k := range c.runtime.Knobs() {
 		m.Params[k.Name] = k.Value
 	}
-	for i, md := range c.models {
-		m.Models = append(m.Models, store.Model{
-			Role: event.Role(event.Peer(i), len(c.models)), Name: md.Name, Hash: md.Hash(),
-			Params: int64(md.Params()), Vocab: md.Tokenizer.Hash(),
-		})
-	}
 	return m
 }
 
 func storedCore(o live.CoreOptions) store.Core {
 	return store.Core{
 		Chunk: o.Chunk, Budget: o.Budget, NoPrefix: o.NoPrefix, Overcommit: o.Overcommit, Timeout: int64(o.Timeout),
+		MaxActive: o.MaxActive, Resubmit: o.Resubmit, Block: model.BlockLen,
 	}
-}
-
-func vocabulary(t *tokenizer.Tokenizer) [][]byte {
-	out := make([][]byte, t.Size())
-	for id := range out {
-		out[id] = t.Bytes(event.Token(id))
-	}
-	return out
 }
 
 // closeTimeout bounds how long requests may take to end as aborted.
@@ -239,18 +207,19 @@ func (c *cluster) path() string {
 // routerLabel is how a router is named in summaries: file@hash.
 func routerLabel(file, hash string) string { return file + "@" + hash }
 
-func modelList(models []*model.Model) []string {
-	var out []string
-	for _, m := range models {
+// names are the models', small first.
+func (c *cluster) names() (out []string) {
+	for _, m := range c.cast.models {
 		out = append(out, m.Name)
 	}
 	return out
 }
 
-func joinModels(models []*model.Model) string {
+// roles names the models with their roles.
+func (c *cluster) roles() string {
 	var parts []string
-	for i, m := range models {
-		parts = append(parts, event.Role(event.Peer(i), len(models))+" "+m.Name)
+	for _, m := range c.cast.models {
+		parts = append(parts, m.Role+" "+m.Name)
 	}
 	return strings.Join(parts, " + ")
 }

@@ -61,14 +61,10 @@ func TestExplainTellsTheLineThatDecided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parser.Parse([]string{"board", "--models", "tiny-37k,tiny-114k", "--router", file, "--no-record", "-n", "3", "--chunk", "7", "--max-tokens", "40"}); err != nil {
+	if _, err := parser.Parse([]string{"board", "--models", "tiny-37k,tiny-114k", "--router", file, "--clock", "live", "--no-record", "-n", "3", "--chunk", "7", "--max-tokens", "40"}); err != nil {
 		t.Fatal(err)
 	}
-	source, err := c.Board.problems()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster, err := c.Board.build(work{source: source, limit: 9, name: "problems", clock: "live"})
+	cluster, err := c.Board.build(work{limit: 9})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,98 +1,135 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/live"
 	"tokenrouter/runtime/model/tiny"
-	"tokenrouter/runtime/rng"
-	"tokenrouter/runtime/workload"
 )
 
-// clusterFlags say what is hosted and how it runs; board and run share them.
+// clusterFlags say what is hosted and how it runs; board, run, sim and ablate
+// share them. The default of --clock is the command's: the tag set:"clock=..."
+// where they are embedded.
 type clusterFlags struct {
-	Models  string            `default:"tiny-37k,tiny-3.7m" placeholder:"A,B[,C]" help:"Two or three models, small first (default: ${default}). Embedded: ${models}."`
-	Router  string            `default:"r2r" placeholder:"NAME|FILE" help:"Router: a shipped name, one of --routers, or a Lua file (default: ${default})."`
+	castFlags
+
+	Concurrency int    `short:"n" default:"4" help:"Requests that the closed loop keeps outstanding."`
+	N           *int   `name:"n" hidden:"" help:"--concurrency."`
+	Batch       string `default:"table" placeholder:"POLICY" help:"When a subserver starts a batch: eager (at once), fixed:B0,B1 (with B ready requests), table (with B* for the active count, by the plan), look-ahead (when waiting costs more than it saves), lock-step (all wait for each other, as in the R2R loop) (default: ${default})."`
+	Resubmit    bool   `help:"Every switch is a new request: KV is given back at a hand-off, and matched and fed again at the return, as by a client of two ordinary servers."`
+	MaxActive   int    `placeholder:"N" help:"Most requests admitted at a time; 1 serves one after the other. 0 = no bound."`
+
+	clockFlags
+	poolFlags
+	loadFlags
+	recordFlags
+}
+
+// castFlags say who writes, and who decides on that.
+type castFlags struct {
+	Models  string            `placeholder:"A,B[,C]" help:"Two or three models, small first (default: tiny-37k,tiny-3.7m). Embedded: ${models}. With drawn tokens: roles or models of the cost profile (default: small,large)."`
+	Router  string            `placeholder:"NAME|FILE" help:"Router: a shipped name, one of --routers, or a Lua file (default: r2r, or chance where --p and the like are given)."`
 	Routers string            `default:"routers" placeholder:"DIR" help:"Folder of your own routers; the first edit of a shipped one copies it there (default: ${default})."`
 	Param   map[string]string `placeholder:"KNOB=V" help:"Set a knob of the router; may be repeated."`
+	chanceFlags
+}
 
-	Concurrency int     `short:"n" default:"4" help:"Requests that the closed loop keeps outstanding."`
-	Batch       string  `default:"table" placeholder:"POLICY" help:"When a subserver starts a batch: eager (at once), fixed:B0,B1 (with B ready requests), table (with B* for the active count, by the plan), look-ahead (when waiting costs more than it saves) (default: ${default})."`
-	Profile     string  `default:"a100-r2r" help:"Cost profile of the paced clock: a built-in name, or a JSON file of one."`
-	Speed       float64 `default:"1" help:"Factor on the paced clock; 2 is twice as fast."`
-	Seats       int     `default:"32" help:"Most rows of one batch."`
-	KVTokens    int     `name:"kv-tokens" default:"16384" help:"Size of each subserver's KV pool, in tokens."`
-
+// poolFlags size what every subserver has. What is not given depends on who
+// writes the tokens: see settle.
+type poolFlags struct {
+	Seats         int           `default:"32" help:"Most rows of one batch."`
+	KVTokens      *int          `name:"kv-tokens" placeholder:"N" help:"Size of each subserver's KV pool, in tokens (default: 16384; with drawn tokens that of the cost profile, else 262144)."`
 	Chunk         int           `default:"0" help:"Most tokens that one request feeds in a step, so that a long prompt is fed in chunks beside the others' decode steps; 0 = all."`
-	BatchTokens   int           `default:"512" help:"Most tokens that one batch feeds; 0 = no bound."`
+	BatchTokens   *int          `placeholder:"N" help:"Most tokens that one batch feeds; 0 = no bound (default: 512; 8192 with drawn tokens)."`
 	NoPrefixCache bool          `help:"Share no KV among requests with the same beginning."`
 	KVOvercommit  float64       `name:"kv-overcommit" default:"1" help:"How much of a KV pool may be promised to requests in the worst case; beyond 1 KV may have to be preempted and recomputed."`
 	PeerTimeout   time.Duration `default:"0" help:"A request that another model keeps for longer fails; 0 = never. Time spent paused counts."`
-
-	Seed        uint64   `default:"1" help:"Seed of problems and of sampling."`
-	Workload    string   `default:"light" enum:"light,heavy" help:"Generated problems: light (3-6 equations) or heavy (8-12, which the embedded models get wrong)."`
-	MaxTokens   int      `default:"160" help:"Most new tokens of a request."`
-	Greedy      bool     `help:"Take the most likely token. This is what the embedded models' own settings ask for, and the default unless --temperature is given."`
-	Temperature *float64 `help:"Sampling temperature; 0 is greedy."`
-	TopK        int      `help:"With --temperature: sample from the K most likely tokens; 0 = all."`
-	TopP        float64  `default:"1" help:"With --temperature: sample from the smallest set with this probability."`
-	Stop        []string `sep:"none" help:"Stop string; may be repeated."`
-
-	Sessions   string `placeholder:"DIR" help:"Where sessions are recorded (default: the user's state folder)."`
-	SessionCap string `default:"2GiB" help:"Size at which recording stops with a notice."`
-	NoRecord   bool   `help:"Record no session."`
 }
+
+// Sizes where none is given. Drawn tokens have no weights and no memory behind
+// them: their pool holds what the longest workload needs, their batches feed as
+// much as common servers let theirs.
+const (
+	modelKVTokens = 16_384
+	drawnKVTokens = 1 << 18
+	modelBudget   = 512
+	drawnBudget   = 8192
+	modelMaxNew   = 160
+	drawnMaxNew   = 8192
+	drawnContext  = 1 << 17
+)
 
 // maxKVTokens is a pool whose books take some 50 MB in every core.
 const maxKVTokens = 100_000_000
 
-// check refuses values that cannot be meant, naming the flag.
-func (f *clusterFlags) check() error {
-	switch {
+// settle fills in what was not given and refuses values that cannot be meant, or
+// not together, naming the flag. It may be called again.
+func (f *clusterFlags) settle() error {
+	if f.N != nil {
+		f.Concurrency, f.N = *f.N, nil
+	}
+	if err := f.settleClock(); err != nil {
+		return err
+	}
+	if err := f.settleRouter(f); err != nil {
+		return err
+	}
+	if f.Models == "" && !f.recording() {
+		f.Models = "tiny-37k,tiny-3.7m"
+		if !f.modelled() {
+			f.Models = strings.Join(roleNames(f.models), ",")
+		}
+	}
+	fill := func(to **int, models, drawn int) {
+		if *to == nil {
+			v := models
+			if !f.modelled() {
+				v = drawn
+			}
+			*to = &v
+		}
+	}
+	fill(&f.BatchTokens, modelBudget, drawnBudget)
+	most := f.MaxTokens
+	fill(&most, modelMaxNew, drawnMaxNew)
+	f.maxNew = *most
+	if f.modelled() {
+		fill(&f.KVTokens, modelKVTokens, 0)
+	}
+	return cmp.Or(f.checkPool(), f.checkLoad())
+}
+
+func (f *clusterFlags) checkPool() error {
+	switch kv := f.KVTokens; {
 	case f.Concurrency < 1 || f.Concurrency > live.MaxConcurrency:
 		return fmt.Errorf("--concurrency %d is outside 1 to %d", f.Concurrency, live.MaxConcurrency)
+	case f.MaxActive < 0:
+		return fmt.Errorf("--max-active %d is negative; give 0 for no bound", f.MaxActive)
 	case f.Seats < 1 || f.Seats > 1024:
 		return fmt.Errorf("--seats %d is outside 1 to 1024", f.Seats)
-	case f.KVTokens < 16:
-		return fmt.Errorf("--kv-tokens %d is less than one block of 16", f.KVTokens)
-	case f.KVTokens > maxKVTokens:
-		return fmt.Errorf("--kv-tokens %d is above %d; no request needs that many, and the books of the pool alone would fill the memory", f.KVTokens, maxKVTokens)
+	case kv != nil && *kv < 16:
+		return fmt.Errorf("--kv-tokens %d is less than one block of 16", *kv)
+	case kv != nil && *kv > maxKVTokens:
+		return fmt.Errorf("--kv-tokens %d is above %d; no request needs that many, and the books of the pool alone would fill the memory", *kv, maxKVTokens)
 	case f.Chunk < 0:
 		return fmt.Errorf("--chunk %d is negative; give 0 for whole prompts", f.Chunk)
-	case f.BatchTokens < 0:
-		return fmt.Errorf("--batch-tokens %d is negative; give 0 for no bound", f.BatchTokens)
+	case *f.BatchTokens < 0:
+		return fmt.Errorf("--batch-tokens %d is negative; give 0 for no bound", *f.BatchTokens)
 	case !(f.KVOvercommit >= 1 && f.KVOvercommit <= 100):
 		return fmt.Errorf("--kv-overcommit %g is outside 1 to 100", f.KVOvercommit)
 	case f.PeerTimeout < 0:
 		return fmt.Errorf("--peer-timeout %v is negative; give 0 for never", f.PeerTimeout)
-	case f.MaxTokens < 1:
-		return fmt.Errorf("--max-tokens %d is less than 1", f.MaxTokens)
-	case !(f.Speed >= 1.0/64 && f.Speed <= 64):
-		return fmt.Errorf("--speed %g is outside 1/64 to 64", f.Speed)
-	case f.Temperature != nil && !(*f.Temperature >= 0 && *f.Temperature <= 100):
-		return fmt.Errorf("--temperature %g is outside 0 to 100", *f.Temperature)
-	case f.Greedy && f.Temperature != nil && *f.Temperature != 0:
-		return fmt.Errorf("--greedy and --temperature %g exclude each other", *f.Temperature)
-	case f.TopK < 0:
-		return fmt.Errorf("--top-k %d is negative", f.TopK)
-	case !(f.TopP > 0 && f.TopP <= 1):
-		return fmt.Errorf("--top-p %g is outside 0 to 1", f.TopP)
-	}
-	for _, s := range f.Stop {
-		if s == "" {
-			return fmt.Errorf("--stop is empty; an empty stop string would end every request at once")
-		}
 	}
 	return nil
 }
 
+// modelNames are the entries of --models.
 func (f *clusterFlags) modelNames() ([]string, error) {
 	var names []string
 	for name := range strings.SplitSeq(f.Models, ",") {
@@ -101,9 +138,13 @@ func (f *clusterFlags) modelNames() ([]string, error) {
 	if len(names) < 2 || len(names) > 3 {
 		return nil, fmt.Errorf("--models %q is a list of %d; give two or three, small first (%s)", f.Models, len(names), strings.Join(tiny.Names(), ", "))
 	}
+	if f.models > 0 && f.models != len(names) {
+		return nil, fmt.Errorf("%s is of %d models, --models %q names %d", f.given()[0], f.models, f.Models, len(names))
+	}
 	return names, nil
 }
 
+// params are the knobs that flags set.
 func (f *clusterFlags) params() (map[string]float64, error) {
 	out := map[string]float64{}
 	for k, v := range f.Param {
@@ -113,63 +154,41 @@ func (f *clusterFlags) params() (map[string]float64, error) {
 		}
 		out[k] = x
 	}
-	return out, nil
-}
-
-func (f *clusterFlags) sampling() event.Sampling {
-	// 0 would be no truncation at all, not the strictest.
-	s := event.Sampling{TopK: f.TopK, TopP: max(float32(f.TopP), math.SmallestNonzeroFloat32), Seed: f.Seed}
-	if f.Temperature != nil {
-		s.Temperature = float32(*f.Temperature)
+	for k, v := range f.knobs {
+		if _, twice := f.Param[k]; twice {
+			return nil, fmt.Errorf("--param %s and %s set the same knob; give one", k, strings.Join(f.given(), ", "))
+		}
+		out[k] = v
 	}
-	return s
+	return out, nil
 }
 
 func (f *clusterFlags) coreOptions() live.CoreOptions {
 	return live.CoreOptions{
-		Chunk: f.Chunk, Budget: f.BatchTokens, NoPrefix: f.NoPrefixCache,
+		Chunk: f.Chunk, Budget: *f.BatchTokens, NoPrefix: f.NoPrefixCache,
 		Overcommit: int(math.Round(100 * f.KVOvercommit)), Timeout: f.PeerTimeout,
+		MaxActive: f.MaxActive, Resubmit: f.Resubmit,
 	}
 }
 
-// problems is the endless stream of generated problems of the seed. It goes
-// through a key so that no small seed meets one the models were trained on.
-func (f *clusterFlags) problems() (workload.Source, error) {
-	size := workload.Light
-	if f.Workload == "heavy" {
-		size = workload.Heavy
+// roleNames names n models by what they are to each other.
+func roleNames(n int) []string {
+	out := make([]string, max(n, 2))
+	for i := range out {
+		out[i] = event.Role(event.Peer(i), len(out))
 	}
-	return workload.NewGenerator(rng.Key{Seed: f.Seed, Purpose: rng.Workload}.Uint64(0), size)
+	return out
 }
 
-// profile looks the cost profile up even when the clock is live, so that a name
-// misspelt is an error at the start and not at the press of a key.
-func (f *clusterFlags) profile(models int) (cost.Profile, error) {
-	p, err := readProfile(f.Profile)
-	if err == nil {
-		p, err = p.For(models)
-	}
-	if err != nil {
-		return cost.Profile{}, fmt.Errorf("--profile: %w", err)
-	}
-	return p, nil
-}
-
-// readProfile finds a built-in profile by name, or reads one from a JSON file.
-func readProfile(name string) (cost.Profile, error) {
-	if !strings.HasSuffix(name, ".json") {
-		return cost.Lookup(name)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return cost.Profile{}, err
-	}
-	defer file.Close()
-	return cost.Read(file, name)
+// recordFlags say where a session goes.
+type recordFlags struct {
+	Sessions   string `placeholder:"DIR" help:"Where sessions are recorded (default: the user's state folder)."`
+	SessionCap string `default:"2GiB" help:"Size at which recording stops with a notice."`
+	NoRecord   bool   `help:"Record no session."`
 }
 
 // sessionCap reads a size such as 500MB or 2GiB, in bytes.
-func (f *clusterFlags) sessionCap() (int64, error) {
+func (f *recordFlags) sessionCap() (int64, error) {
 	units := []struct {
 		suffix string
 		factor float64
@@ -196,17 +215,4 @@ func (f *clusterFlags) sessionCap() (int64, error) {
 		return int64(x * u.factor), nil
 	}
 	return 0, fmt.Errorf("--session-cap %q is not a size of 64 KiB or more, such as 500MB or 2GiB", f.SessionCap)
-}
-
-// readTasks reads a file of tasks; "-" is standard input.
-func readTasks(path string) ([]workload.Task, error) {
-	if path == "-" {
-		return workload.ReadTasks(os.Stdin, "standard input")
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("--tasks: %w", err)
-	}
-	defer file.Close()
-	return workload.ReadTasks(file, path)
 }

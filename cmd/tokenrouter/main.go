@@ -2,9 +2,9 @@
 // and a large language model side by side, lets a Lua router decide token by
 // token which of them writes, and shows, records and exports what happens.
 //
-// This package is flags and wiring. Read cluster.go for how a runtime is put
-// together from flags, then board.go (terminal), run.go (without one), export.go
-// and plan.go.
+// This package is flags and wiring. Read flags.go and cluster.go for how a runtime
+// is put together from flags, then board.go (terminal), drive.go and run.go
+// (without one), export.go and plan.go.
 package main
 
 import (
@@ -41,9 +41,13 @@ func endSignals() []os.Signal {
 
 // cli is the command line. The board is what runs when no command is named.
 type cli struct {
-	Board    boardCmd    `cmd:"" default:"withargs" help:"Open the board: two models, a router, live (the default)."`
-	Run      runCmd      `cmd:"" help:"Run requests without a terminal and print a summary."`
+	Board    boardCmd    `cmd:"" default:"withargs" set:"clock=paced" help:"Open the board: two models, a router, live (the default)."`
+	Run      runCmd      `cmd:"" set:"clock=live" help:"Run requests without a terminal and print a summary."`
+	Sim      simCmd      `cmd:"" set:"clock=sim" help:"Run requests in virtual time, as fast as the machine can, and print a summary."`
+	Ablate   ablateCmd   `cmd:"" set:"clock=sim" help:"Run the baselines and the policies side by side: what each step is worth."`
 	Plan     planCmd     `cmd:"" help:"Predict tokens/s and the best thresholds B*, without running anything."`
+	Cost     costCmd     `cmd:"" help:"List, show and fit cost profiles: how long a step of a model takes."`
+	Replay   replayCmd   `cmd:"" help:"Feed recorded events to fresh cores and tell where they decide otherwise."`
 	Export   exportCmd   `cmd:"" help:"Write a session in a form that other tools read."`
 	Sessions sessionsCmd `cmd:"" help:"List recorded sessions."`
 	Routers  routersCmd  `cmd:"" help:"List the routers that can be named."`

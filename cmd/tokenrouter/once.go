@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"time"
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/term"
@@ -28,7 +27,7 @@ func (b *boardCmd) snapshot(c *cluster) error {
 		Profile: profile, Light: b.Theme == "light", Palette: theme.Palette(b.Palette), ASCII: b.ASCII,
 	}))
 	c.runtime.Start()
-	b.watch(ctx, model, sub)
+	b.watch(ctx, c, model, sub)
 	model.SetStatus(screen.Status())
 	w, h := size()
 	text := board.Text(model, w, h, c.runtime.Now(), profile < colorprofile.ANSI)
@@ -40,26 +39,24 @@ func (b *boardCmd) snapshot(c *cluster) error {
 	return err
 }
 
-// watch folds the tape for as long as the snapshot is to run. Several times a
-// second, so that a long run keeps no records in memory.
-func (b *boardCmd) watch(ctx context.Context, model *board.Model, sub *tape.Sub) {
-	over := time.NewTimer(time.Duration(b.Seconds * float64(time.Second)))
-	defer over.Stop()
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
+// watch folds the tape until the time of the snapshot has come. As records come,
+// so that a long run keeps none in memory.
+func (b *boardCmd) watch(ctx context.Context, c *cluster, model *board.Model, sub *tape.Sub) {
 	var recs []tape.Record
 	for running := true; running; {
 		select {
-		case <-look.C:
-		case <-over.C:
+		case <-sub.Ready():
+		case <-c.runtime.Done():
 			running = false
 		case <-ctx.Done():
 			running = false
 		}
-		recs = sub.Next(recs[:0], 0)
-		model.Add(recs)
-		clear(recs)
+		for recs = sub.Next(recs[:0], 4096); len(recs) > 0; recs = sub.Next(recs[:0], 4096) {
+			model.Add(recs)
+			clear(recs)
+		}
 	}
+	sub.Close()
 }
 
 // size is the snapshot's: the terminal's if there is one, else COLUMNS and

@@ -16,13 +16,25 @@ type report struct {
 	summary metrics.Summary
 	models  string
 	late    int64
+	virtual bool // the clock is sim
 	out     reportJSON
 }
 
 // quantiles are of a latency, in milliseconds.
 type quantiles struct {
 	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
 	P99 float64 `json:"p99"`
+}
+
+func quantilesOf(q metrics.Quantiles) quantiles { return quantiles{q.P50, q.P95, q.P99} }
+
+// speeds are of requests, in tokens/s.
+type speeds struct {
+	N    int     `json:"n"`
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P5   float64 `json:"p5"`
 }
 
 // reportJSON is the stable form of --json; docs/cli.md describes each key.
@@ -57,12 +69,26 @@ type reportJSON struct {
 	Requests             int                `json:"requests"`
 	Ends                 map[string]int     `json:"ends"`
 	WindowS              float64            `json:"window_s"`
+	WindowFromS          float64            `json:"window_from_s"`
+	WindowToS            float64            `json:"window_to_s"`
+	PeakPerS             float64            `json:"peak_tokens_per_s"`
+	User                 speeds             `json:"user_tokens_per_s"`
+	Queue                quantiles          `json:"queue_ms"`
+	Latency              quantiles          `json:"latency_ms"`
 	ElapsedS             float64            `json:"elapsed_s"`
 	DeviceSecondsPerMTok map[string]float64 `json:"device_s_per_mtok"`
 	MeanBatch            map[string]float64 `json:"mean_batch"`
+	Idle                 map[string]float64 `json:"idle"`
+	Switches             int                `json:"switches"`
+	Resumes              int                `json:"resumes"`
+	Extended             int                `json:"extended_tokens"`
 	Recomputed           int                `json:"recomputed_tokens"`
+	PromptTokens         int                `json:"prompt_tokens"`
+	CachedTokens         int                `json:"cached_tokens"`
 	Faults               int                `json:"router_faults"`
 	Plan                 *planJSON          `json:"plan"`
+
+	ranJSON
 }
 
 // planJSON is what the throughput model expected of the run.
@@ -96,13 +122,20 @@ func (o *reportJSON) fill(s *metrics.Summary) {
 	o.SwitchesPerToken, o.Correct, o.Total = s.SwitchesPerToken, s.Correct, s.Total
 	o.CorrectLo, o.CorrectHi = s.CorrectLo, s.CorrectHi
 	o.TokensPerS, o.WindowS, o.ElapsedS = s.TokensPerS, s.Window.Seconds(), s.ElapsedS
-	o.TTFT, o.ITL = quantiles{s.TTFTms.P50, s.TTFTms.P99}, quantiles{s.ITLms.P50, s.ITLms.P99}
-	o.Requests, o.Ends, o.Recomputed, o.Faults = s.Requests, s.Ends, s.Recomputed, s.Faults
-	o.TokensByRole, o.DeviceSecondsPerMTok, o.MeanBatch = map[string]int{}, map[string]float64{}, map[string]float64{}
+	o.WindowFromS, o.WindowToS, o.PeakPerS = s.From.Seconds(), s.To.Seconds(), s.PeakPerS
+	o.User = speeds{s.User.N, s.User.Mean, s.User.P50, s.User.P5}
+	o.TTFT, o.ITL = quantilesOf(s.TTFTms), quantilesOf(s.ITLms)
+	o.Queue, o.Latency = quantilesOf(s.Queuems), quantilesOf(s.E2Ems)
+	o.Requests, o.Ends, o.Faults = s.Requests, s.Ends, s.Faults
+	o.Switches, o.Resumes, o.Extended, o.Recomputed = s.Switches, s.Resumes, s.Extended, s.Recomputed
+	o.PromptTokens, o.CachedTokens = s.PromptTokens, s.CachedTokens
+	o.TokensByRole, o.DeviceSecondsPerMTok = map[string]int{}, map[string]float64{}
+	o.MeanBatch, o.Idle = map[string]float64{}, map[string]float64{}
 	for _, r := range s.TokensByRole {
 		o.TokensByRole[r.Role] = r.Tokens
 		o.DeviceSecondsPerMTok[r.Role] = r.DeviceSecondsPerMTok
 		o.MeanBatch[r.Role] = r.MeanBatch
+		o.Idle[r.Role] = r.Idle
 	}
 }
 
@@ -124,6 +157,14 @@ func (r *report) print(w io.Writer, asJSON bool) error {
 	return err
 }
 
+// window says what the rates are of.
+func (r *report) window() string {
+	if r.summary.Whole {
+		return "first token to last"
+	}
+	return fmt.Sprintf("%.2f to %.2f s after the first request", r.out.WindowFromS, r.out.WindowToS)
+}
+
 func (r *report) text() string {
 	var b strings.Builder
 	s, o := &r.summary, &r.out
@@ -132,9 +173,17 @@ func (r *report) text() string {
 	}
 	row("models", "%s", r.models)
 	row("router", "%s%s", o.Router, paramText(o.Params))
-	row("run", "%s clock, batch %s, concurrency %d, seed %d", o.Clock, o.Batch, o.Concurrency, o.Seed)
+	load := fmt.Sprintf("concurrency %d", o.Concurrency)
+	if o.Arrivals != closedLoop {
+		load = "open loop"
+	}
+	row("run", "%s clock, batch %s, %s, seed %d", o.Clock, o.Batch, load, o.Seed)
+	o.ranJSON.rows(row, r.virtual)
 	row("requests", "%d%s", o.Requests, endsText(o.Ends))
-	row("throughput", "%.1f tok/s over %.2f s (first token to last)", o.TokensPerS, o.WindowS)
+	row("throughput", "%.1f tok/s over %.2f s (%s), peak %.1f", o.TokensPerS, o.WindowS, r.window(), o.PeakPerS)
+	if o.User.N > 0 {
+		row("per user", "%.1f tok/s on average, median %.1f, 19 of 20 at least %.1f (first token of a request to its last)", o.User.Mean, o.User.P50, o.User.P5)
+	}
 	if p := o.Plan; p != nil {
 		predicted := "no prediction for this policy"
 		if p.Predicted != nil {
@@ -149,17 +198,24 @@ func (r *report) text() string {
 	}
 	row("tokens", "%d = %s", o.Tokens, strings.Join(parts, " + "))
 	row("large share", "%.2f %%, %.3f switches per token", 100*o.LargeShare, o.SwitchesPerToken)
-	row("TTFT", "p50 %.1f ms, p99 %.1f ms", o.TTFT.P50, o.TTFT.P99)
-	row("inter-token", "p50 %.2f ms, p99 %.2f ms", o.ITL.P50, o.ITL.P99)
+	row("TTFT", "p50 %.1f ms, p95 %.1f ms, p99 %.1f ms", o.TTFT.P50, o.TTFT.P95, o.TTFT.P99)
+	row("inter-token", "p50 %.2f ms, p95 %.2f ms, p99 %.2f ms", o.ITL.P50, o.ITL.P95, o.ITL.P99)
+	if s.E2Ems.N > 0 {
+		row("latency", "p50 %.0f ms, p95 %.0f ms, p99 %.0f ms; until admitted p50 %.0f ms, p99 %.0f ms",
+			o.Latency.P50, o.Latency.P95, o.Latency.P99, o.Queue.P50, o.Queue.P99)
+	}
 	if o.Total > 0 {
 		row("right", "%d of %d, %.1f %% (95 %% interval %.1f to %.1f %%)", o.Correct, o.Total,
 			100*float64(o.Correct)/float64(o.Total), 100*o.CorrectLo, 100*o.CorrectHi)
 	}
 	for _, t := range s.TokensByRole {
-		row(t.Role, "%.0f device-s per million tokens, %d batches of %.2f rows, %d candidates dropped",
-			t.DeviceSecondsPerMTok, t.Batches, t.MeanBatch, t.Dropped)
+		row(t.Role, "%.0f device-s per million tokens, %d batches of %.2f rows, idle %.1f %%, %d candidates dropped",
+			t.DeviceSecondsPerMTok, t.Batches, t.MeanBatch, 100*t.Idle, t.Dropped)
 	}
-	row("recomputed", "%d tokens", o.Recomputed)
+	row("recomputed", "%d tokens; extended by %d that others wrote, beyond one at each of %d resumes", o.Recomputed, o.Extended, o.Resumes)
+	if o.PromptTokens > 0 {
+		row("prefix cache", "%.1f %% of %d prompt tokens", 100*float64(o.CachedTokens)/float64(o.PromptTokens), o.PromptTokens)
+	}
 	if o.Faults > 0 {
 		row("router faults", "%d; the default decision was taken", o.Faults)
 	}

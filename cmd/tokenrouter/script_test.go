@@ -5,9 +5,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +22,7 @@ import (
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/fabric"
 	"tokenrouter/runtime/sched"
+	"tokenrouter/runtime/tape"
 	"tokenrouter/sessions/store"
 )
 
@@ -47,6 +51,8 @@ func TestScripts(t *testing.T) {
 			"exits":    exits,
 			"badbytes": badBytes,
 			"replays":  replays,
+			"sametape": sameTape,
+			"manifest": manifest,
 		},
 	})
 }
@@ -136,6 +142,49 @@ func sameRows(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if d := cmp.Diff(a, b); d != "" {
 		ts.Fatalf("rows differ:\n%s", d)
+	}
+}
+
+// sameTape A B: the newest sessions of two folders hold the same records. (What
+// lies together in a frame on disk depends on when it was written.)
+func sameTape(ts *testscript.TestScript, neg bool, args []string) {
+	var records []iter.Seq2[tape.Record, error]
+	for _, dir := range args {
+		path, err := store.Find([]string{ts.MkAbs(dir)}, store.Latest)
+		ts.Check(err)
+		s, err := store.Open(path)
+		ts.Check(err)
+		records = append(records, s.Records())
+	}
+	next, stop := iter.Pull2(records[1])
+	defer stop()
+	differs, n := "", 0
+	for a, err := range records[0] {
+		ts.Check(err)
+		b, err, ok := next()
+		ts.Check(err)
+		if n++; !ok || !reflect.DeepEqual(a, b) {
+			differs = fmt.Sprintf("%+v and %+v", a, b)
+			break
+		}
+	}
+	if _, _, more := next(); differs == "" && more {
+		differs = "the second goes on"
+	}
+	if n == 0 || (differs == "") == neg {
+		ts.Fatalf("of %d records: %s", n, differs)
+	}
+}
+
+// manifest DIR TEXT...: the manifest of the newest session there holds the texts.
+func manifest(ts *testscript.TestScript, neg bool, args []string) {
+	path, err := store.Find([]string{ts.MkAbs(args[0])}, store.Latest)
+	ts.Check(err)
+	text := ts.ReadFile(filepath.Join(path, "manifest.json"))
+	for _, want := range args[1:] {
+		if strings.Contains(text, want) == neg {
+			ts.Fatalf("%q: %v in %s", want, neg, text)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func watched(t *testing.T, act func(*cluster)) (sum reportJSON, o *store.Opened,
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir) // for the crash file
 	var run runCmd
-	parser, err := kong.New(&run, kong.Vars{"models": ""})
+	parser, err := kong.New(&run, kong.Vars{"models": "", "clock": "live"})
 	if err == nil {
 		_, err = parser.Parse([]string{
 			"--models=tiny-37k,tiny-114k", "--sessions=" + dir, "--routers=" + dir, "--requests=1000000", "--json",
@@ -35,11 +35,11 @@ func watched(t *testing.T, act func(*cluster)) (sum reportJSON, o *store.Opened,
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := run.problems()
+	w, err := run.todo()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := run.build(work{source: source, limit: run.Requests, name: "problems", clock: run.Clock})
+	c, err := run.build(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func watched(t *testing.T, act func(*cluster)) (sum reportJSON, o *store.Opened,
 			}
 		}
 	}()
-	ended = run.execute(c, run.Requests)
+	ended = run.execute(c, w)
 	b, err := os.ReadFile(out.Name())
 	if err != nil {
 		t.Fatal(err)

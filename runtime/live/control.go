@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/runtime/telemetry"
@@ -18,8 +19,10 @@ const MaxConcurrency = 256
 
 // Clock names.
 const (
-	ClockLive  = "live"
-	ClockPaced = "paced"
+	ClockLive     = "live"     // models as fast as the machine runs them
+	ClockPaced    = "paced"    // at the rhythm of a cost profile
+	ClockEmulated = "emulated" // paced, and the tokens are drawn or recorded
+	ClockSim      = "sim"      // virtual time
 )
 
 // control is what may change while the runtime runs. Setters may be called by
@@ -68,7 +71,9 @@ func (c *control) init(r *Runtime) error {
 	c.programs = map[string]*scripting.Program{}
 	c.policy = r.cfg.Policy
 	c.concurrency = r.cfg.Concurrency
-	c.sampler = telemetry.NewSampler()
+	if !r.cfg.Virtual { // which knows nothing of this machine
+		c.sampler = telemetry.NewSampler()
+	}
 	c.routers = c.listRouters()
 	p, err := c.resolve(r.cfg.Router)
 	if err != nil {
@@ -83,7 +88,15 @@ func (c *control) init(r *Runtime) error {
 		c.declared = append(c.declared, c.moved(p, name, old)...)
 	}
 	c.keep(p)
+	c.policy.W = c.guardW()
 	return nil
+}
+
+// release lets go of what the loop uses.
+func (c *control) release() {
+	if c.sampler != nil {
+		c.sampler.Close()
+	}
 }
 
 // announce records what the session begins with.
@@ -105,7 +118,9 @@ func (c *control) announce() {
 		c.rt.host(event.None, &k)
 	}
 	c.rt.host(event.None, &tape.Router{Phase: tape.RouterLive, File: p.File, Hash: p.Hash})
-	c.sendPolicy()
+	if !c.rt.cfg.Virtual { // a simulation begins with its policy
+		c.sendPolicy()
+	}
 	c.watch()
 }
 
@@ -116,10 +131,10 @@ func (c *control) loop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			c.sampler.Close()
+			c.release()
 			return
 		case <-tick.C:
-			if !c.rt.paused.Load() {
+			if c.sampler != nil && !c.rt.paused.Load() {
 				s := c.sampler.Sample()
 				c.rt.host(event.None, telemetryRecord(&s))
 			}
@@ -176,13 +191,35 @@ func (r *Runtime) Status() Status {
 }
 
 func (c *control) status() Status {
+	pacer := c.rt.cfg.Pacer
 	st := Status{
 		RouterFile: c.program.File, RouterPath: c.program.Path, RouterHash: c.program.Hash,
-		Clock: ClockLive, Speed: c.rt.cfg.Pacer.Speed(), Paused: c.rt.paused.Load(),
-		Concurrency: c.concurrency, Policy: c.policy, B: c.vector(), Late: c.rt.cfg.Pacer.Late(),
+		Clock: c.rt.cfg.clock(), Speed: pacer.Speed(), Paused: c.rt.paused.Load(),
+		Concurrency: c.concurrency, Policy: c.policy, B: c.vector(), Late: pacer.Late(),
 	}
-	if p := c.rt.cfg.Pacer.Profile(); p != nil {
-		st.Clock, st.Profile = ClockPaced, p.Name
+	if p := c.rt.cfg.profile(); p != nil {
+		st.Profile = p.Name
 	}
 	return st
+}
+
+// profile is the cost profile that is in force, nil on the live clock.
+func (c *Config) profile() *cost.Profile {
+	if c.Virtual {
+		return c.Profile
+	}
+	return c.Pacer.Profile()
+}
+
+// clock is the name of the clock in force.
+func (c *Config) clock() string {
+	switch {
+	case c.Virtual:
+		return ClockSim
+	case c.Emulated:
+		return ClockEmulated
+	case c.Pacer.Profile() != nil:
+		return ClockPaced
+	}
+	return ClockLive
 }

@@ -3,7 +3,6 @@ package live
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/metrics"
@@ -28,7 +27,7 @@ func (p *planner) show(e metrics.Estimate, n int) {
 	if !p.stale && !spec.Moved(&p.of) {
 		return
 	}
-	p.stale, p.of, p.shown = false, spec, time.Now()
+	p.stale, p.of, p.shown = false, spec, p.now()
 	o := p.options(&e)
 	o.Near, o.NoTails = pick(&e, p.tableRow(n)), true
 	best, err := plan.Best(&spec, o)

@@ -16,22 +16,29 @@ func ClockText(clock, profile string) string {
 	return clock + " " + profile
 }
 
-func speedText(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
+// speedText is a factor on the clock; 0 is as fast as the machine can.
+func speedText(f float64) string {
+	if f == 0 {
+		return "unbounded"
+	}
+	return strconv.FormatFloat(f, 'g', 4, 64)
+}
 
 // ParsePolicy reads the form of the --batch flag for n subservers: "eager",
-// "fixed:B0,B1,...", "table" (also for an empty text) or "look-ahead".
+// "fixed:B0,B1,...", "table" (also for an empty text), "look-ahead" or
+// "lock-step".
 func ParsePolicy(s string, n int) (event.Policy, error) {
 	if s == "" {
 		return event.Policy{Kind: event.Table}, nil
 	}
-	for _, k := range []event.PolicyKind{event.Eager, event.Table, event.LookAhead} {
+	for _, k := range []event.PolicyKind{event.Eager, event.Table, event.LookAhead, event.LockStep} {
 		if s == k.String() {
 			return event.Policy{Kind: k}, nil
 		}
 	}
 	list, ok := strings.CutPrefix(s, event.Fixed.String()+":")
 	if !ok {
-		return event.Policy{}, fmt.Errorf("batch policy %q is none of eager, fixed:B0,B1, table and look-ahead", s)
+		return event.Policy{}, fmt.Errorf("batch policy %q is none of eager, fixed:B0,B1, table, look-ahead and lock-step", s)
 	}
 	p := event.Policy{Kind: event.Fixed}
 	for part := range strings.SplitSeq(list, ",") {

@@ -58,12 +58,17 @@ type setup struct {
 	watch       bool
 	wrap        func(runner.Runner) runner.Runner
 	tape        *tape.Tape
+	virtual     bool // clock sim
+	horizon     time.Duration
 }
 
 func newRuntime(t testing.TB, s setup) *live.Runtime {
 	t.Helper()
 	if s.pacer == nil {
 		s.pacer = paced.NewPacer()
+		if s.virtual {
+			s.pacer.SetSpeed(0)
+		}
 	}
 	if s.dir == "" {
 		s.dir = t.TempDir()
@@ -95,7 +100,7 @@ func newRuntime(t testing.TB, s setup) *live.Runtime {
 		Sampling: s.sampling, Stops: s.stops, Policy: s.policy, Concurrency: s.concurrency,
 		Source: workload.NewList(s.tasks), Limit: len(s.tasks),
 		Library: library.Library{Dir: s.dir, Embedded: algos.Routers()}, Router: s.router,
-		Params: s.params, Watch: s.watch, Tape: s.tape,
+		Params: s.params, Watch: s.watch, Tape: s.tape, Virtual: s.virtual, Horizon: s.horizon,
 		Guard: guard.New("", func(c guard.Crash) { t.Errorf("%s panicked: %v\n%s", c.Name, c.Value, c.Stack) }),
 	})
 	if err != nil {

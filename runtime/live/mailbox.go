@@ -11,9 +11,10 @@ type mailbox[T any] struct {
 	note  chan struct{}
 }
 
-func newMailbox[T any]() *mailbox[T] {
-	return &mailbox[T]{note: make(chan struct{}, 1)}
-}
+func newMailbox[T any]() *mailbox[T] { return &mailbox[T]{note: newNote()} }
+
+// newNote makes what a reader waits at: one note stands for all that has come.
+func newNote() chan struct{} { return make(chan struct{}, 1) }
 
 func (m *mailbox[T]) put(v T) {
 	m.mu.Lock()

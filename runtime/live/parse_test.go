@@ -8,7 +8,7 @@ import (
 )
 
 func TestParsePolicy(t *testing.T) {
-	for _, text := range []string{"eager", "fixed:1,3", "fixed:4,2", "table", "look-ahead"} {
+	for _, text := range []string{"eager", "fixed:1,3", "fixed:4,2", "table", "look-ahead", "lock-step"} {
 		p, err := live.ParsePolicy(text, 2)
 		if err != nil || p.Form() != text {
 			t.Errorf("ParsePolicy(%q) = %v, %v", text, p.Form(), err)
@@ -17,6 +17,7 @@ func TestParsePolicy(t *testing.T) {
 	for text, want := range map[string]string{
 		"lazy":        "none of eager, fixed",
 		"fixed":       "none of eager, fixed",
+		"lock-step:4": "none of eager, fixed",
 		"fixed:1":     "1 thresholds for 2 models",
 		"fixed:1,0":   `"0" is not a threshold`,
 		"fixed:1,x":   `"x" is not a threshold`,

@@ -33,11 +33,11 @@ type planner struct {
 
 	made  situation // that the newest table was made for
 	table [][]int
-	took  time.Duration // to make it
-	since time.Time     // when it was made
+	took  time.Duration // to make it; nothing in virtual time
+	since time.Duration // into the session, when it was made
 	stale bool          // the figures on the tape are of an older one, or of what has changed since
 	of    plan.Spec     // that they are for
-	shown time.Time     // when they were made
+	shown time.Duration // when they were made
 	told  map[string]bool
 
 	mu   sync.Mutex
@@ -62,6 +62,7 @@ const (
 	planEvery = 250 * time.Millisecond
 	planShare = 20
 	showEvery = 2 * time.Second
+	planRow   = 200 * time.Microsecond // of a table, for each model but one
 )
 
 // planHalfLife is the memory of the measured shares, in rows of a subserver. With
@@ -81,7 +82,11 @@ func (p *planner) init(r *Runtime) {
 	p.calm = metrics.NewEstimator(r.n, metrics.EstimatorOptions{HalfLife: calmHalfLife})
 	p.wish = make(chan struct{}, 1)
 	p.told = map[string]bool{}
+	p.shown = -showEvery
 }
+
+// now is how long the session has run.
+func (p *planner) now() time.Duration { return time.Duration(p.rt.Now()) }
 
 // end keeps what is being planned off the tape. Nobody waits for it: figures of
 // many requests take a while.
@@ -158,7 +163,7 @@ func (p *planner) look() {
 		clear(p.told)
 		p.stale = true
 	}
-	if asked || time.Since(p.since) >= planShare*p.took && now.moved(&p.made) {
+	if asked || p.now()-p.since >= planShare*p.cost() && now.moved(&p.made) {
 		if !p.plan(&e, now) {
 			return
 		}
@@ -167,7 +172,7 @@ func (p *planner) look() {
 	if e.Active > 0 {
 		n = e.Active // fewer where KV does not admit all, more after the concurrency was lowered
 	}
-	if asked || time.Since(p.shown) >= showEvery {
+	if asked || p.now()-p.shown >= p.showEvery() {
 		p.show(e, n)
 	}
 }
@@ -188,7 +193,7 @@ func (p *planner) options(e *metrics.Estimate) plan.Options {
 // plan makes a table and hands it to the controls; false if there is none, and
 // then the one before holds until something changes.
 func (p *planner) plan(e *metrics.Estimate, now situation) bool {
-	begin := time.Now()
+	begin := p.now()
 	p.made, p.since = now, begin
 	table, err := plan.Tabulate(&now.spec, max(now.n, e.Active), p.options(e))
 	if err != nil {
@@ -201,8 +206,26 @@ func (p *planner) plan(e *metrics.Estimate, now situation) bool {
 	}
 	p.rt.ctl.follow(next)
 	p.stale = p.stale || !slices.EqualFunc(next.table, p.table, slices.Equal)
-	p.table, p.took = next.table, time.Since(begin)
+	p.table, p.took = next.table, p.now()-begin
 	return true
+}
+
+// cost is what it took to make the newest table; in virtual time, where that
+// must not count, about what such a one takes.
+func (p *planner) cost() time.Duration {
+	if p.rt.cfg.Virtual {
+		return time.Duration(len(p.table)*(p.rt.n-1)) * planRow
+	}
+	return p.took
+}
+
+// showEvery is how often figures are shown at most. Where virtual time rushes by,
+// nobody reads along, and the figures would cost more than all else.
+func (p *planner) showEvery() time.Duration {
+	if p.rt.cfg.Virtual && p.rt.cfg.Pacer.Speed() == 0 {
+		return max(showEvery, p.now()/16)
+	}
+	return showEvery
 }
 
 // names are the roles of the subservers in use.

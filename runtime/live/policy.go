@@ -81,15 +81,20 @@ func (c *control) refreshW() {
 	}
 }
 
-// guardW is twice the slowest model's decode step: by the cost profile on the
-// paced clock; measured on the live one, where a model that has not decoded yet
-// does not count, and 0 while none has.
+// guardW is twice the slowest model's decode step: by the cost profile in force;
+// measured on the live clock, where a model that has not decoded yet does not
+// count, and 0 while none has.
 func (c *control) guardW() int64 {
 	one, slowest := cost.Decoding(1, 0), int64(0)
-	for i, s := range c.rt.subs {
-		step := int64(c.rt.cfg.Pacer.Step(i, &one))
-		if step == 0 {
-			step = s.stepNs.Load()
+	for i := range c.rt.n {
+		var step int64
+		switch {
+		case c.rt.cfg.Virtual:
+			step = int64(c.rt.cfg.Profile.Step(i, &one))
+		case c.rt.cfg.Pacer.Profile() != nil:
+			step = int64(c.rt.cfg.Pacer.Step(i, &one))
+		case i < len(c.rt.subs):
+			step = c.rt.subs[i].stepNs.Load()
 		}
 		slowest = max(slowest, step)
 	}

@@ -7,6 +7,8 @@ package live_test
 func storedProblems([]string) int { return 1 }
 
 const (
+	virtualTasks       = 4
+	virtualSeconds     = 20
 	invarianceProblems = 2
 	chaosRequests      = 20
 	referenceLoop      = 4

@@ -3,70 +3,18 @@ package live
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/guard"
-	"tokenrouter/runtime/model"
-	"tokenrouter/runtime/runner"
-	"tokenrouter/runtime/runner/paced"
 	"tokenrouter/runtime/sched"
 	"tokenrouter/runtime/tape"
-	"tokenrouter/runtime/workload"
 	"tokenrouter/scripting"
-	"tokenrouter/scripting/library"
 )
 
-// Config says what a Runtime hosts. Runners are given small first; they share
-// one vocabulary of Vocab rows.
-type Config struct {
-	Runners []runner.Runner
-	Domains []uint64      // model and tokenizer of each runner, whose KV it is; nil: they are not told apart
-	Pacer   *paced.Pacer  // the clock the runners obey
-	Profile *cost.Profile // step times of the paced clock
-
-	Vocab      int
-	Prompt     func(question string) ([]event.Token, error)
-	TokenBytes func(event.Token) (b []byte, special bool)
-	TokenText  func(event.Token) string
-	EOS        []event.Token
-
-	Seats     int // most rows of a batch
-	KVTokens  int // size of each subserver's KV pool
-	Core      CoreOptions
-	Context   int // positions that every model can hold
-	MaxTokens int // new tokens of a request
-	Sampling  event.Sampling
-	Stops     []string
-
-	Policy      event.Policy // W is measured; a Table and a Forecast hold until the first plan
-	Concurrency int
-	Source      workload.Source
-	Limit       int // requests to run, 0 without end
-
-	Library library.Library
-	Router  string             // name or file
-	Params  map[string]float64 // knob values set by flag
-	Watch   bool               // reload the router when its file changes
-
-	Tape  *tape.Tape
-	Guard *guard.Guard
-}
-
-// CoreOptions are choices of every core; see sched.Config.
-type CoreOptions struct {
-	Chunk      int           // most tokens that a row feeds in a step, 0: no bound
-	Budget     int           // most tokens that a batch feeds, 0: no bound
-	NoPrefix   bool          // share no KV of common beginnings
-	Overcommit int           // worst cases admitted, in % of a pool; 0 means 100
-	Timeout    time.Duration // a request that a peer keeps for longer fails; 0: never
-}
-
-// Runtime hosts one subserver per model and a closed loop of clients.
+// Runtime hosts one subserver per model and their clients.
 type Runtime struct {
 	cfg   Config
 	n     int
@@ -82,6 +30,7 @@ type Runtime struct {
 	paused  atomic.Bool
 	ctl     control
 	planner planner
+	virtual *virtual // nil on every clock but sim
 
 	started   bool
 	stop      context.CancelFunc
@@ -93,30 +42,23 @@ type Runtime struct {
 // New builds a runtime; nothing runs before Start. The router is compiled and
 // dry-run here, so a broken one is an error and not a run.
 func New(cfg Config) (*Runtime, error) {
-	n := len(cfg.Runners)
-	if n < 2 {
-		return nil, fmt.Errorf("a cluster needs at least two models, small first; got %d", n)
-	}
-	if err := cfg.fits(&cfg.Policy); err != nil {
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	n := len(cfg.Runners)
 	r := &Runtime{
 		cfg: cfg, n: n, start: time.Now(), tape: cfg.Tape, guard: cfg.Guard,
 		done: make(chan struct{}), stop: func() {},
-	}
-	seats, pools := make([]int, n), make([]int, n)
-	for i := range n {
-		seats[i], pools[i] = cfg.Seats, cfg.KVTokens
 	}
 	r.planner.init(r)
 	if err := r.ctl.init(r); err != nil {
 		return nil, err
 	}
-	for p := range n {
-		core, err := sched.New(cfg.coreConfig(event.Peer(p), seats, pools))
-		if err != nil {
-			return nil, err
-		}
+	cores, err := r.cores()
+	if err != nil {
+		return nil, err
+	}
+	for p, core := range cores {
 		s := &subserver{
 			rt: r, self: event.Peer(p), core: core, run: cfg.Runners[p],
 			in: newMailbox[item](), jobs: newMailbox[work](), out: newMailbox[outbound](),
@@ -128,26 +70,31 @@ func New(cfg Config) (*Runtime, error) {
 		}
 		r.subs = append(r.subs, s)
 	}
-	left := cfg.Limit
-	if left == 0 {
-		left = -1
-	}
-	r.client = &client{
-		rt: r, in: newMailbox[clientItem](), want: cfg.Concurrency, next: 1, left: left,
-		open: map[event.ReqID]*request{},
+	r.client = newClient(r)
+	if v := r.virtual; v != nil {
+		v.listen()
 	}
 	return r, nil
 }
 
-func (c *Config) coreConfig(p event.Peer, seats, pools []int) sched.Config {
-	cfg := sched.Config{
-		Self: p, Seats: seats, KVTokens: pools, Chunk: c.Core.Chunk, Budget: c.Core.Budget,
-		NoPrefix: c.Core.NoPrefix, Block: model.BlockLen, Overcommit: c.Core.Overcommit, Timeout: int64(c.Core.Timeout),
+// cores makes the cores; in virtual time they are those of the simulation.
+func (r *Runtime) cores() (cores []*sched.Core, err error) {
+	cfgs := r.cfg.cluster()
+	if r.cfg.Virtual {
+		if r.virtual, err = newVirtual(r, cfgs); err != nil {
+			return nil, err
+		}
 	}
-	if c.Domains != nil {
-		cfg.Domain = c.Domains[p]
+	for p := range cfgs {
+		var core *sched.Core
+		if v := r.virtual; v != nil {
+			core = v.sim.Fabric().Core(event.Peer(p))
+		} else if core, err = sched.New(cfgs[p]); err != nil {
+			return nil, err
+		}
+		cores = append(cores, core)
 	}
-	return cfg
+	return cores, nil
 }
 
 func (r *Runtime) env(p event.Peer) scripting.Env {
@@ -166,8 +113,14 @@ func (r *Runtime) loadOf(p event.Peer) (ready, batch int, age time.Duration, ok 
 	return int(l.ready.Load()), int(l.batch.Load()), time.Duration(r.Now() - l.at.Load()), true
 }
 
-// Now is the time of the session in ns.
-func (r *Runtime) Now() int64 { return int64(time.Since(r.start)) }
+// Now is the time of the session in ns: virtual on the clock sim, else that on
+// the wall since New.
+func (r *Runtime) Now() int64 {
+	if v := r.virtual; v != nil {
+		return v.now.Load()
+	}
+	return int64(time.Since(r.start))
+}
 
 // Started is the wall time at which the session's clock read 0.
 func (r *Runtime) Started() time.Time { return r.start }
@@ -175,8 +128,21 @@ func (r *Runtime) Started() time.Time { return r.start }
 // Tape is where everything that happens is appended.
 func (r *Runtime) Tape() *tape.Tape { return r.tape }
 
-// Done is closed when a limited run has finished its last request.
+// Done is closed when a limited run has finished its last request, or when the
+// horizon is reached.
 func (r *Runtime) Done() <-chan struct{} { return r.done }
+
+// end closes Done.
+func (r *Runtime) end() { r.doneOnce.Do(func() { close(r.done) }) }
+
+// tell states a fact to the front.
+func (r *Runtime) tell(ev *event.Event) {
+	if v := r.virtual; v != nil {
+		v.sim.Tell(event.Front, *ev)
+		return
+	}
+	r.subs[event.Front].in.put(item{ev: ev})
+}
 
 func (r *Runtime) host(core event.Peer, h tape.Host) { r.tape.AppendHost(r.Now(), core, h) }
 
@@ -189,6 +155,11 @@ func (r *Runtime) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.started, r.stop = true, cancel
 	r.ctl.announce()
+	r.spawn("control loop", func() { r.ctl.loop(ctx) })
+	if v := r.virtual; v != nil {
+		r.spawn("driver of virtual time", func() { v.drive(ctx) })
+		return
+	}
 	for _, s := range r.subs {
 		role := event.Role(s.self, r.n)
 		r.spawn(role+" runner", func() { s.execute(ctx) })
@@ -196,8 +167,21 @@ func (r *Runtime) Start() {
 		r.spawn(role+" decode loop", func() { s.decode(ctx) })
 	}
 	r.spawn("client loop", func() { r.client.loop(ctx) })
-	r.spawn("control loop", func() { r.ctl.loop(ctx) })
+	if h := r.cfg.Horizon; h > 0 {
+		r.spawn("horizon", func() { r.endAfter(ctx, h) })
+	}
 	r.guard.Go("planner", nil, func() { r.planner.loop(ctx) }) // Close does not wait for a plan
+}
+
+// endAfter closes Done when so much time has passed on the wall.
+func (r *Runtime) endAfter(ctx context.Context, h time.Duration) {
+	timer := time.NewTimer(h)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		r.end()
+	case <-ctx.Done():
+	}
 }
 
 func (r *Runtime) spawn(name string, fn func()) {
@@ -216,7 +200,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 		r.ctl.end()
 		r.planner.end()
 		if !r.started {
-			r.ctl.sampler.Close()
+			r.ctl.release()
 			r.closeErr = r.closeRunners()
 			return
 		}

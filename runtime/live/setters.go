@@ -17,6 +17,7 @@ func (r *Runtime) SetPaused(on bool) {
 	}
 	r.ctl.setting("paused", strconv.FormatBool(!on), strconv.FormatBool(on))
 	r.nudge()
+	r.client.nudge()
 }
 
 // nudge lets every decode loop look again.
@@ -29,46 +30,64 @@ func (r *Runtime) nudge() {
 	}
 }
 
-// SetSpeed sets the factor on the paced clock.
+// SetSpeed sets the factor on the clock, which the live one has not. In virtual
+// time 0 is as fast as the machine can.
 func (r *Runtime) SetSpeed(f float64) error {
 	c := &r.ctl
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	most := 64.0
+	if r.cfg.Virtual {
+		most = 1e6
+	}
 	switch {
-	case r.cfg.Pacer.Profile() == nil:
+	case r.cfg.profile() == nil:
 		return errors.New("speed is a factor on the paced clock; the live clock runs as fast as the machine can")
-	case !(f >= 1.0/64 && f <= 64): // NaN is neither
-		return fmt.Errorf("speed %g is outside 1/64 to 64", f)
+	case r.cfg.Virtual && f == 0:
+	case !(f >= 1.0/64 && f <= most): // NaN is neither
+		return fmt.Errorf("speed %g is outside 1/64 to %.0f", f, most)
 	}
 	old := r.cfg.Pacer.Speed()
 	r.cfg.Pacer.SetSpeed(f)
 	c.setting("speed", speedText(old), speedText(f))
+	if r.cfg.Virtual {
+		r.nudge() // steps take as long as before, in virtual time
+		return nil
+	}
 	c.sendPolicy()
 	return nil
 }
 
-// SetClock switches between live and paced; steps that run keep theirs.
+// SetClock switches between live and paced; steps that run keep theirs. The
+// other clocks are chosen when a run begins.
 func (r *Runtime) SetClock(name string) error {
 	c := &r.ctl
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.status()
-	switch name {
-	case ClockLive:
+	if name == old.Clock {
+		return nil
+	}
+	switch {
+	case name == ClockSim || name == ClockEmulated:
+		return fmt.Errorf("the clock %s is chosen when a run begins; start one with it", name)
+	case name != ClockLive && name != ClockPaced:
+		return fmt.Errorf("no clock %q; there are %s and %s, and %s and %s when a run begins", name, ClockLive, ClockPaced, ClockEmulated, ClockSim)
+	case r.cfg.Virtual:
+		return fmt.Errorf("this run is a simulation in virtual time, which has no clock %s; start another run with it", name)
+	case r.cfg.Emulated:
+		return fmt.Errorf("this run has no models, its tokens are emulated, so there is no clock %s; start another run with it", name)
+	case name == ClockLive:
 		r.cfg.Pacer.SetProfile(nil)
-	case ClockPaced:
-		r.cfg.Pacer.SetProfile(r.cfg.Profile)
 	default:
-		return fmt.Errorf("no clock %q; there are %s and %s", name, ClockLive, ClockPaced)
+		r.cfg.Pacer.SetProfile(r.cfg.Profile)
 	}
 	now := c.status()
-	if old.Clock != now.Clock {
-		for _, s := range r.subs {
-			s.stepNs.Store(0)
-		}
-		c.setting("clock", ClockText(old.Clock, old.Profile), ClockText(now.Clock, now.Profile))
-		c.sendPolicy()
+	for _, s := range r.subs {
+		s.stepNs.Store(0)
 	}
+	c.setting("clock", ClockText(old.Clock, old.Profile), ClockText(now.Clock, now.Profile))
+	c.sendPolicy()
 	return nil
 }
 
@@ -76,6 +95,9 @@ func (r *Runtime) SetClock(name string) error {
 func (r *Runtime) SetConcurrency(n int) error {
 	if n < 1 || n > MaxConcurrency {
 		return fmt.Errorf("concurrency %d is outside 1 to %d", n, MaxConcurrency)
+	}
+	if a := r.cfg.Arrivals; a != nil {
+		return fmt.Errorf("requests arrive by %s; a number of them that is kept outstanding belongs to the closed loop", a)
 	}
 	c := &r.ctl
 	c.mu.Lock()

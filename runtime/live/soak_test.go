@@ -12,6 +12,8 @@ import (
 func storedProblems([]string) int { return 60 }
 
 const (
+	virtualTasks       = 60
+	virtualSeconds     = 1000
 	invarianceProblems = 60
 	chaosRequests      = 3000
 	referenceLoop      = 200

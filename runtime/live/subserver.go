@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +15,10 @@ import (
 
 // item is what a decode loop finds in its mailbox: a fact for the core, the
 // result of the running step, a router to swap to, or the wish to hear when it
-// has nothing more to do.
+// has nothing more to do. A fact is due at a time of the session, 0 when it is
+// found.
 type item struct {
+	due   int64
 	ev    *event.Event
 	done  *stepOut
 	swap  *swap
@@ -41,11 +42,13 @@ type swap struct {
 type work struct {
 	free  []event.ReqID
 	batch *event.Batch
+	at    int64 // when the core ordered it
 }
 
 // outbound is what an inter-model loop moves: a message to one peer, or to all of
 // them a piece of news or the wish to drain.
 type outbound struct {
+	at    int64 // when the core sent it
 	to    event.Peer
 	peer  *event.PeerReq
 	news  event.Event
@@ -73,6 +76,12 @@ type subserver struct {
 	load   load
 	stepNs atomic.Int64 // EWMA of the decode step, 0 = none yet
 
+	outs   []event.Output // in virtual time: of the running batch
+	runErr error
+
+	last   int64 // when the last fact was stated
+	stated bool  // one was since the core was last asked for a batch
+
 	drain    *sync.WaitGroup // to be told once, when no batch runs
 	lastLoad tape.Load
 	frees    []event.ReqID
@@ -86,8 +95,6 @@ type subserver struct {
 	recentN  int
 }
 
-const recentRows = 128
-
 // decode is the decode loop: deliver everything due, then let the core start a
 // batch if its policy says so.
 func (s *subserver) decode(ctx context.Context) {
@@ -98,11 +105,12 @@ func (s *subserver) decode(ctx context.Context) {
 		box = s.in.take(box)
 		for i := range box {
 			s.handle(&box[i])
+			if i+1 < len(box) && s.between(box[i+1].due) {
+				s.dispatch()
+			}
 			box[i] = item{}
 		}
-		if s.core.Running() == nil && !s.rt.paused.Load() {
-			s.step(&event.Event{Kind: event.Dispatch})
-		}
+		s.dispatch()
 		s.flush()
 		s.drained()
 
@@ -117,10 +125,24 @@ func (s *subserver) decode(ctx context.Context) {
 		case <-s.in.note:
 		case <-wake:
 			gen := s.wakeGen
+			due := s.wakeAt
 			s.wakeAt = 0
-			s.step(&event.Event{Kind: event.Wake, Gen: gen})
+			s.step(&event.Event{Kind: event.Wake, Gen: gen}, due)
 		}
 	}
+}
+
+// dispatch lets the core start a batch, at the time of the last fact if there was
+// one since it was last asked.
+func (s *subserver) dispatch() {
+	due := int64(0)
+	if s.stated {
+		due = s.last
+	}
+	if s.core.Running() == nil && !s.rt.paused.Load() {
+		s.step(&event.Event{Kind: event.Dispatch}, due)
+	}
+	s.stated = false
 }
 
 func (s *subserver) handle(it *item) {
@@ -128,116 +150,27 @@ func (s *subserver) handle(it *item) {
 	case it.swap != nil:
 		s.takeOver(it.swap)
 	case it.done != nil:
-		s.finishStep(it.done)
+		s.finishStep(it.done, it.due)
 	case it.drain != nil:
 		s.drain = it.drain
 	default:
 		if it.ev.Kind == event.PeerIn {
 			it.ev.Verdict = s.receive(it.ev.Peer)
 		}
-		s.step(it.ev)
-	}
-}
-
-func (s *subserver) receive(msg *event.PeerReq) event.Verdict {
-	if msg.Status != event.New && msg.Status != event.Alive {
-		return event.Verdict{}
-	}
-	var held []event.Token
-	if v, ok := s.core.View(msg.ID); ok {
-		held = v.Tokens
-	}
-	return s.vm.Receive(msg, held)
-}
-
-func (s *subserver) takeOver(sw *swap) {
-	if err := s.vm.Swap(sw.program); err != nil {
-		s.rt.message(tape.Error, "router "+sw.program.File+" could not start on "+event.Role(s.self, s.rt.n)+": "+err.Error())
-		return
-	}
-	p := sw.program
-	s.rt.host(s.self, &tape.Router{Phase: tape.RouterSwapped, File: p.File, Hash: p.Hash})
-	if sw.left.Add(-1) == 0 {
-		s.rt.host(event.None, &tape.Router{Phase: tape.RouterLive, File: p.File, Hash: p.Hash})
+		s.step(it.ev, it.due)
 	}
 }
 
 // finishStep asks the router about every row and states the step's result.
-func (s *subserver) finishStep(d *stepOut) {
+func (s *subserver) finishStep(d *stepOut, due int64) {
 	res := &event.StepResult{Batch: d.batch.ID, ExecNs: d.execNs}
-	if d.err == nil {
-		d.err = answered(d)
-	}
-	if d.err != nil {
-		res.Err = d.err.Error()
-		s.step(&event.Event{Kind: event.StepDone, Step: res})
-		return
-	}
-	s.measure(d)
 	t0 := time.Now()
-	res.Rows = make([]event.RowResult, 0, len(d.outs))
-	k := 0
-	for i := range d.batch.Rows {
-		row := &d.batch.Rows[i]
-		if !row.Sample {
-			continue
-		}
-		res.Rows = append(res.Rows, s.route(row, &d.outs[k]))
-		k++
+	s.answer(res, d.batch, d.outs, d.err)
+	if res.Err == "" {
+		s.measure(d)
+		res.RouteNs = int64(time.Since(t0))
 	}
-	res.RouteNs = int64(time.Since(t0))
-	s.step(&event.Event{Kind: event.StepDone, Step: res})
-}
-
-// answered says what is wrong with a step whose outputs are not one for each row
-// that samples.
-func answered(d *stepOut) error {
-	want := 0
-	for i := range d.batch.Rows {
-		if d.batch.Rows[i].Sample {
-			want++
-		}
-	}
-	if len(d.outs) != want {
-		return fmt.Errorf("the runner answered %d of %d rows", len(d.outs), want)
-	}
-	return nil
-}
-
-func (s *subserver) route(row *event.Row, out *event.Output) event.RowResult {
-	pos := row.Start + len(row.Tokens)
-	in := scripting.Row{
-		Req: row.Req, Output: out, Pos: pos, PromptLen: row.PromptLen,
-		Step: pos - row.PromptLen,
-	}
-	if v, ok := s.core.View(row.Req); ok {
-		in.State, in.Fields, in.Prefill = v.State, v.Fields, !v.Sampled
-	}
-	dec := s.vm.Route(&in)
-	res := event.RowResult{
-		Req: row.Req, Output: *out, Dest: dec.Dest, Action: dec.Action,
-		State: dec.State, Fault: dec.Fault, Router: s.vm.Program().Hash,
-	}
-	if dec.Dest != s.self {
-		budget, fields, fault := s.vm.Send(&in, dec.Dest)
-		res.Budget, res.Fields = budget, fields
-		if res.Fault == "" {
-			res.Fault = fault
-		}
-	}
-	s.remember(&in)
-	return res
-}
-
-func (s *subserver) remember(row *scripting.Row) {
-	s.recentMu.Lock()
-	if len(s.recent) < recentRows {
-		s.recent = append(s.recent, *row)
-	} else {
-		s.recent[s.recentN%recentRows] = *row
-	}
-	s.recentN++
-	s.recentMu.Unlock()
+	s.step(&event.Event{Kind: event.StepDone, Step: res}, due)
 }
 
 // measure keeps the mean decode step, from which the guard W is set. Steps with
@@ -260,49 +193,35 @@ func (s *subserver) measure(d *stepOut) {
 	s.stepNs.Store(old + (d.execNs-old)/16)
 }
 
-// step states one fact to the core, records it with the orders it gave, and
+// step states a fact that is due at a time to the core, records it with the orders it gave, and
 // carries them out. A Dispatch that started nothing changed nothing and is not
 // recorded.
-func (s *subserver) step(ev *event.Event) {
-	ev.At = s.rt.Now()
+func (s *subserver) step(ev *event.Event, due int64) {
+	ev.At = s.date(due)
+	s.stated = true
 	s.cmds = s.core.Step(ev, s.cmds[:0])
 	if ev.Kind == event.Dispatch && len(s.cmds) == 0 {
 		return
 	}
 	cmds := make([]event.Command, len(s.cmds))
 	copy(cmds, s.cmds)
-	s.recs = append(s.recs[:0], tape.Record{At: ev.At, Core: s.self, Kind: tape.KindEvent, Event: ev})
+	s.record(ev, cmds)
 	for i := range cmds {
-		s.recs = append(s.recs, tape.Record{At: ev.At, Core: s.self, Kind: tape.KindCommand, Command: &cmds[i]})
-	}
-	if ld := s.core.Load(); ld != s.lastLoad {
-		s.lastLoad = ld
-		s.recs = append(s.recs, tape.Record{At: ev.At, Core: s.self, Kind: tape.KindLoad, Load: &ld})
-		s.publish(&ld, ev.At)
-	}
-	s.rt.tape.Append(s.recs...)
-	for i := range cmds {
-		s.obey(&cmds[i])
+		s.obey(&cmds[i], ev.At)
 	}
 }
 
-func (s *subserver) publish(ld *tape.Load, at int64) {
-	s.load.ready.Store(int32(ld.Ready))
-	s.load.batch.Store(int32(ld.Running))
-	s.load.at.Store(at)
-}
-
-func (s *subserver) obey(c *event.Command) {
+func (s *subserver) obey(c *event.Command, at int64) {
 	switch c.Kind {
 	case event.RunBatch:
-		s.jobs.put(work{free: s.frees, batch: c.Batch})
+		s.jobs.put(work{free: s.frees, batch: c.Batch, at: at})
 		s.frees = nil
 	case event.SendPeer:
-		s.out.put(outbound{to: c.To, peer: c.Peer})
+		s.out.put(outbound{at: at, to: c.To, peer: c.Peer})
 	case event.TellActive:
-		s.out.put(outbound{to: event.None, news: event.Event{Kind: event.Active, N: c.N}})
+		s.out.put(outbound{at: at, to: event.None, news: event.Event{Kind: event.Active, N: c.N}})
 	case event.TellBusy:
-		s.out.put(outbound{to: event.None, news: event.Event{Kind: event.Busy, From: s.self, N: c.N, Until: c.At}})
+		s.out.put(outbound{at: at, to: event.None, news: event.Event{Kind: event.Busy, From: s.self, N: c.N, Until: c.At}})
 	case event.Emit:
 		s.rt.client.emitted(c)
 	case event.Reject, event.Finish:
@@ -346,9 +265,7 @@ func (s *subserver) execute(ctx context.Context) {
 				s.run.Free(id)
 			}
 			if b := box[i].batch; b != nil {
-				t0 := time.Now()
-				outs, err := s.run.Run(ctx, b, make([]event.Output, 0, len(b.Rows)))
-				s.in.put(item{done: &stepOut{batch: b, outs: outs, execNs: int64(time.Since(t0)), err: err}})
+				s.in.put(s.runStep(ctx, b, box[i].at))
 			}
 			box[i] = work{}
 		}
@@ -367,22 +284,7 @@ func (s *subserver) carry(ctx context.Context) {
 	for {
 		box = s.out.take(box)
 		for i := range box {
-			o := box[i]
-			if o.peer != nil {
-				s.rt.subs[o.to].in.put(item{ev: &event.Event{Kind: event.PeerIn, Peer: o.peer}})
-			} else {
-				for p := range s.rt.subs {
-					if event.Peer(p) == s.self {
-						continue
-					}
-					it := item{drain: o.drain}
-					if o.drain == nil {
-						ev := o.news
-						it.ev = &ev
-					}
-					s.rt.subs[p].in.put(it)
-				}
-			}
+			s.deliver(ctx, &box[i])
 			box[i] = outbound{}
 		}
 		select {
@@ -390,5 +292,30 @@ func (s *subserver) carry(ctx context.Context) {
 			return
 		case <-s.out.note:
 		}
+	}
+}
+
+func (s *subserver) deliver(ctx context.Context, o *outbound) {
+	due := o.at
+	if l := s.rt.cfg.Pacer.Latency(); l > 0 && o.drain == nil {
+		due += int64(l)
+		if s.rt.cfg.Pacer.Wait(ctx, s.rt.start.Add(time.Duration(due))) != nil {
+			return
+		}
+	}
+	if o.peer != nil {
+		s.rt.subs[o.to].in.put(item{due: due, ev: &event.Event{Kind: event.PeerIn, Peer: o.peer}})
+		return
+	}
+	for p := range s.rt.subs {
+		if event.Peer(p) == s.self {
+			continue
+		}
+		it := item{drain: o.drain}
+		if o.drain == nil {
+			ev := o.news
+			it.due, it.ev = due, &ev
+		}
+		s.rt.subs[p].in.put(it)
 	}
 }

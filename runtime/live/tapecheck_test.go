@@ -1,13 +1,14 @@
 package live_test
 
 import (
-	"bytes"
+	"iter"
 	"testing"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/metrics"
 	"tokenrouter/runtime/sched"
 	"tokenrouter/runtime/tape"
+	"tokenrouter/sessions/replay"
 	"tokenrouter/sessions/rows"
 )
 
@@ -89,7 +90,7 @@ func checkTape(t *testing.T, s setup, recs []tape.Record) {
 		t.Errorf("KV is held: %v", held)
 	}
 	countsAgree(t, s, recs, client)
-	replay(t, s, recs)
+	replays(t, s, recs)
 }
 
 // countsAgree: summary, token rows and clients count the same tokens (cases B7,
@@ -125,10 +126,10 @@ func countsAgree(t *testing.T, s setup, recs []tape.Record, client int) {
 	}
 }
 
-// replay feeds the recorded events to fresh cores: their commands are those on
+// replays feeds the recorded events to fresh cores: their commands are those on
 // the tape, byte for byte, and every message that came in had been sent (cases
 // E11, E12).
-func replay(t *testing.T, s setup, recs []tape.Record) {
+func replays(t *testing.T, s setup, recs []tape.Record) {
 	t.Helper()
 	n := len(s.models)
 	seats, pools := make([]int, n), make([]int, n)
@@ -138,61 +139,38 @@ func replay(t *testing.T, s setup, recs []tape.Record) {
 			pools[i] = 16384
 		}
 	}
-	type link struct{ from, to event.Peer }
-	sent := map[link][][]byte{}
-	for p := range n {
-		core, err := sched.New(sched.Config{
-			Self: event.Peer(p), Seats: seats, KVTokens: pools, Chunk: s.core.Chunk, Budget: s.core.Budget,
-			NoPrefix: s.core.NoPrefix, Overcommit: s.core.Overcommit, Timeout: int64(s.core.Timeout),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want []event.Command
-		index := 0
-		for i := range recs {
-			r := &recs[i]
-			if r.Core != event.Peer(p) {
-				continue
-			}
-			if r.Event != nil {
-				if len(want) > 0 {
-					t.Fatalf("subserver %d: command %d is %v, the tape has none", p, index, want[0])
-				}
-				// As a session would give it back.
-				ev, _, err := event.DecodeEvent(event.AppendEvent(nil, r.Event))
-				if err != nil {
-					t.Fatal(err)
-				}
-				want = core.Step(&ev, nil)
-			}
-			if r.Command != nil {
-				got := event.AppendCommand(nil, r.Command)
-				if len(want) == 0 || !bytes.Equal(got, event.AppendCommand(nil, &want[0])) {
-					t.Fatalf("subserver %d: command %d on the tape is %v, fed again the core orders %v", p, index, r.Command, want)
-				}
-				if r.Command.Kind == event.SendPeer {
-					k := link{r.Core, r.Command.To}
-					sent[k] = append(sent[k], event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Peer: r.Command.Peer}))
-				}
-				want = want[1:]
-				index++
-			}
-		}
-		if len(want) > 0 {
-			t.Errorf("subserver %d: command %d is %v, the tape ends", p, index, want[0])
+	cluster := make([]sched.Config, n)
+	for p := range cluster {
+		cluster[p] = sched.Config{
+			Self: event.Peer(p), Seats: seats, KVTokens: pools, Chunk: s.core.Chunk, Budget: s.core.Budget, NoPrefix: s.core.NoPrefix,
+			Overcommit: s.core.Overcommit, MaxActive: s.core.MaxActive, Resubmit: s.core.Resubmit, Timeout: int64(s.core.Timeout),
 		}
 	}
-	for i := range recs {
-		ev := recs[i].Event
-		if ev == nil || ev.Kind != event.PeerIn {
-			continue
+	r, err := replay.Records(cluster, asStored(recs))
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case !r.Equal():
+		t.Fatal(&r)
+	case r.Behind != nil:
+		t.Error(r.Behind)
+	}
+}
+
+// asStored are records as a session would give them back.
+func asStored(recs []tape.Record) iter.Seq2[tape.Record, error] {
+	return func(yield func(tape.Record, error) bool) {
+		for _, r := range recs {
+			if r.Event != nil {
+				ev, _, err := event.DecodeEvent(event.AppendEvent(nil, r.Event))
+				if r.Event = &ev; err != nil {
+					yield(r, err)
+					return
+				}
+			}
+			if !yield(r, nil) {
+				return
+			}
 		}
-		k := link{ev.Peer.From, recs[i].Core}
-		in := event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Peer: ev.Peer})
-		if len(sent[k]) == 0 || !bytes.Equal(in, sent[k][0]) {
-			t.Fatalf("record %d: a message from %d to %d that is not the next one sent: %v", recs[i].Seq, k.from, k.to, ev.Peer)
-		}
-		sent[k] = sent[k][1:]
 	}
 }

@@ -13,6 +13,8 @@ func storedProblems(models []string) int {
 
 // Numbers of problems of the tests that run every shipped router.
 const (
+	virtualTasks       = 8
+	virtualSeconds     = 80
 	invarianceProblems = 8
 	chaosRequests      = 40
 	referenceLoop      = 200

@@ -23,11 +23,12 @@ type Tape struct {
 	tail *chunk
 	seq  uint64
 	subs map[*Sub]struct{}
+	room chan struct{}
 }
 
 // New returns an empty tape.
 func New() *Tape {
-	return &Tape{tail: new(chunk), subs: map[*Sub]struct{}{}}
+	return &Tape{tail: new(chunk), subs: map[*Sub]struct{}{}, room: make(chan struct{}, 1)}
 }
 
 // Append adds records in the order given, numbering them. It never waits for a
@@ -69,11 +70,35 @@ func (t *Tape) Seq() uint64 {
 	return t.seq
 }
 
+// Behind is how many records the slowest subscription has not read yet. Appending
+// does not wait for it; whoever can write faster than anybody reads asks, and
+// waits for Room.
+func (t *Tape) Behind() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var most uint64
+	for s := range t.subs {
+		most = max(most, t.seq-s.read.Load())
+	}
+	return most
+}
+
+// Room receives after a subscription has read records or was closed.
+func (t *Tape) Room() <-chan struct{} { return t.room }
+
+func (t *Tape) roomy() {
+	select {
+	case t.room <- struct{}{}:
+	default:
+	}
+}
+
 // Subscribe starts a subscription at the present end of the tape.
 func (t *Tape) Subscribe() *Sub {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := &Sub{tape: t, cur: t.tail, pos: t.tail.n.Load(), ready: make(chan struct{}, 1)}
+	s.read.Store(t.seq)
 	t.subs[s] = struct{}{}
 	return s
 }
@@ -83,6 +108,7 @@ type Sub struct {
 	tape  *Tape
 	cur   *chunk
 	pos   int32
+	read  atomic.Uint64 // Seq of the last record that Next gave
 	ready chan struct{}
 }
 
@@ -100,6 +126,16 @@ func (s *Sub) Ready() <-chan struct{} { return s.ready }
 // Next appends to dst what has come since the last call, up to max records (no
 // bound if max <= 0), and returns it.
 func (s *Sub) Next(dst []Record, max int) []Record {
+	before := len(dst)
+	dst = s.next(dst, max)
+	if n := len(dst); n > before {
+		s.read.Store(dst[n-1].Seq)
+		s.tape.roomy()
+	}
+	return dst
+}
+
+func (s *Sub) next(dst []Record, max int) []Record {
 	for left := max; max <= 0 || left > 0; {
 		n := s.cur.n.Load()
 		if s.pos < n {
@@ -126,4 +162,5 @@ func (s *Sub) Close() {
 	s.tape.mu.Lock()
 	delete(s.tape.subs, s)
 	s.tape.mu.Unlock()
+	s.tape.roomy()
 }

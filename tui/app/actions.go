@@ -78,9 +78,9 @@ func (m *model) change(act keys.Action) {
 	case keys.Clock:
 		err = rt.SetClock(nextClock(s.Clock))
 	case keys.Slower:
-		err = rt.SetSpeed(nextSpeed(s.Speed, -1))
+		err = rt.SetSpeed(nextSpeed(&s, -1))
 	case keys.Faster:
-		err = rt.SetSpeed(nextSpeed(s.Speed, 1))
+		err = rt.SetSpeed(nextSpeed(&s, 1))
 	case keys.Fewer:
 		err = rt.SetConcurrency(nextConcurrency(s.Concurrency, -1))
 	case keys.More:
@@ -144,15 +144,21 @@ func (m *model) off(act keys.Action) string {
 		switch {
 		case s.Clock == "live":
 			return "live runs as fast as it can"
-		case act == keys.Slower && nextSpeed(s.Speed, -1) == s.Speed, act == keys.Faster && nextSpeed(s.Speed, 1) == s.Speed:
+		case act == keys.Slower && nextSpeed(&s, -1) == s.Speed, act == keys.Faster && nextSpeed(&s, 1) == s.Speed:
 			return "no further"
 		}
 	case keys.Clock:
-		if nextClock(s.Clock) == "" {
-			return "the " + s.Clock + " clock stays"
+		switch {
+		case s.Virtual():
+			return "virtual time stays virtual"
+		case nextClock(s.Clock) == "":
+			return "no model is here that could run live"
 		}
-	case keys.Fewer:
-		if s.Concurrency <= 1 {
+	case keys.Fewer, keys.More:
+		switch {
+		case m.info.Arrivals != "":
+			return "requests come by " + m.info.Arrivals
+		case act == keys.Fewer && s.Concurrency <= 1:
 			return "1 is the least"
 		}
 	case keys.NextRouter, keys.PrevRouter:
@@ -280,37 +286,6 @@ func (m *model) export(act keys.Action) tea.Cmd {
 	})
 }
 
-// nextClock is the other clock that a running session can have, "" for none.
-func nextClock(c string) string {
-	switch c {
-	case "live":
-		return "paced"
-	case "paced":
-		return "live"
-	}
-	return ""
-}
-
-var speeds = []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 16}
-
-// nextSpeed is the next faster or slower of the speeds.
-func nextSpeed(s float64, d int) float64 {
-	if d > 0 {
-		for _, v := range speeds {
-			if v > s*1.001 {
-				return v
-			}
-		}
-		return s
-	}
-	for _, v := range slices.Backward(speeds) {
-		if v < s*0.999 {
-			return v
-		}
-	}
-	return s
-}
-
 // nextConcurrency moves by one, in larger steps where there are many.
 func nextConcurrency(n, d int) int {
 	step := 1
@@ -356,7 +331,7 @@ func form(b []int) string {
 
 // nextPolicy is the form of the policy behind the one in force, in a circle.
 func (m *model) nextPolicy() string {
-	all := []event.PolicyKind{event.Eager, event.Fixed, event.Table, event.LookAhead}
+	all := []event.PolicyKind{event.Eager, event.Fixed, event.Table, event.LookAhead, event.LockStep}
 	now := m.a.board.Status().Policy
 	at := slices.IndexFunc(all, func(k event.PolicyKind) bool { return k.String() == now })
 	next := all[(at+1)%len(all)]

@@ -169,7 +169,7 @@ func (f *fakeRuntime) SetPolicy(form string) error {
 	if f.refuse != nil {
 		return f.refuse
 	}
-	for _, p := range []event.Policy{{}, {Kind: event.Table, Table: f.plan.Table}, {Kind: event.LookAhead, B: f.plan.B}, {Kind: event.Fixed, B: f.plan.B}, {Kind: event.Fixed, B: []int{1, 4}}} {
+	for _, p := range []event.Policy{{}, {Kind: event.Table, Table: f.plan.Table}, {Kind: event.LookAhead, B: f.plan.B}, {Kind: event.LockStep}, {Kind: event.Fixed, B: f.plan.B}, {Kind: event.Fixed, B: []int{1, 4}}} {
 		if p.Form() == form {
 			return f.setPolicy(p)
 		}

@@ -129,7 +129,10 @@ func (m *model) does(act keys.Action) string {
 			return "from the " + s.Clock + " clock to " + to
 		}
 	case keys.Faster:
-		if s.Clock != "live" {
+		switch {
+		case s.Virtual() && s.Speed == 0:
+			return "slower or faster, now as fast as it can"
+		case s.ByProfile():
 			return "slower or faster, now " + m.theme.G.Times + number(s.Speed)
 		}
 	case keys.More:
@@ -213,7 +216,7 @@ func (m *model) helpWords(width int) []frame.Row {
 	if len(m.info.Models) > 2 {
 		of = "others' rows"
 	}
-	for _, w := range [][2]string{
+	words := [][2]string{
 		{"ready", "requests that could be in the next batch here"},
 		{"pending", "requests of the front that are away at a peer"},
 		{"B", "a batch starts when so many are ready; eager: as soon as one is"},
@@ -233,11 +236,21 @@ func (m *model) helpWords(width int) []frame.Row {
 		{"switches", "changes of writer per token"},
 		{"right", "answers checked since the last change of router or knob, 95 %"},
 		{"late", "paced steps for which this machine was too slow"},
-	} {
+	}
+	for _, w := range words {
+		if w[0] == "right" && !m.info.Answers() || w[0] == "late" && m.virtual() {
+			continue
+		}
 		l := frame.NewLine(width, th.G.ASCII)
 		out = append(out, l.Put("", " ").Put(th.Strong, pad(w[0], 12)).PutClip("", w[1], l.Room()).End())
 	}
 	return out
+}
+
+// virtual says that the clock is not the wall's.
+func (m *model) virtual() bool {
+	s := m.a.board.Status()
+	return s.Virtual()
 }
 
 func number(v float64) string { return fmt.Sprintf("%.4g", v) }

@@ -54,7 +54,12 @@ func (m *model) hints() frame.Row {
 // offHint is off in as few words as the last line has room for.
 func (m *model) offHint(act keys.Action) string {
 	switch act {
-	case keys.KnobUp, keys.RaiseB, keys.More:
+	case keys.More:
+		if m.info.Arrivals != "" {
+			return "by arrivals"
+		}
+		return ""
+	case keys.KnobUp, keys.RaiseB:
 		if act == keys.KnobUp {
 			if _, ok := m.a.board.PickedKnob(); !ok {
 				return "no knobs here"
@@ -68,6 +73,13 @@ func (m *model) offHint(act keys.Action) string {
 			return "paced only"
 		}
 		return ""
+	case keys.Clock:
+		switch s := m.a.board.Status(); {
+		case s.Virtual():
+			return "virtual"
+		case nextClock(s.Clock) == "":
+			return "no models here"
+		}
 	}
 	return m.off(act)
 }

@@ -319,8 +319,24 @@ func TestSteps(t *testing.T) {
 			t.Errorf("concurrency %d goes to %d and %d", n, up, nextConcurrency(n, -1))
 		}
 	}
-	if nextSpeed(1, 1) != 2 || nextSpeed(1, -1) != 0.5 || nextSpeed(16, 1) != 16 || nextSpeed(0.1, -1) != 0.1 || nextSpeed(3, -1) != 2 {
-		t.Error("speeds")
+	for _, c := range []struct {
+		clock         string
+		now, down, up float64
+	}{
+		{"paced", 1, 0.5, 2},
+		{"paced", 16, 8, 16},
+		{"paced", 0.1, 0.1, 0.25},
+		{"paced", 3, 2, 4},
+		{"sim", 1, 0.5, 2},
+		{"sim", 16, 8, 32},
+		{"sim", 10_000, 5000, 0},
+		{"sim", 0, 10_000, 0},
+		{"sim", 0.1, 0.1, 0.25},
+	} {
+		at := board.Status{Clock: c.clock, Speed: c.now}
+		if down, up := nextSpeed(&at, -1), nextSpeed(&at, 1); down != c.down || up != c.up {
+			t.Errorf("%s: speed %g goes to %g and %g, want %g and %g", c.clock, c.now, down, up, c.down, c.up)
+		}
 	}
 	s := board.Status{Router: "r2r.lua", Routers: []string{"me", "r2r", "x/rstitch.lua"}}
 	if nextRouter(s, 1) != "x/rstitch.lua" || nextRouter(s, -1) != "me" {

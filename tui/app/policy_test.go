@@ -18,7 +18,7 @@ import (
 func TestPolicies(t *testing.T) {
 	m, fake := still(t, synth.Paper())
 	seen := []string{m.a.board.Status().Policy}
-	for range 4 {
+	for range 5 {
 		m.Update(keyMsg("P"))
 		s := m.a.board.Status()
 		seen = append(seen, s.Policy)
@@ -29,7 +29,7 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("the answer to P does not name %s:\n%s", s.Policy, text)
 		}
 	}
-	if want := []string{"table", "look-ahead", "eager", "fixed", "table"}; !slices.Equal(seen, want) {
+	if want := []string{"table", "look-ahead", "lock-step", "eager", "fixed", "table"}; !slices.Equal(seen, want) {
 		t.Errorf("P goes through %v, want %v", seen, want)
 	}
 

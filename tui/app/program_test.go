@@ -61,6 +61,7 @@ func TestKeysChangeTheNextFrame(t *testing.T) {
 			{"\x1b[D", []string{"0.6 "}},
 			{"H", []string{"0.5 "}},
 			{"P", []string{"policy look-ahead", "look-ahead  B  small - ▸large -"}},
+			{"P", []string{"policy lock-step", "lock-step  B  small "}},
 			{"P", []string{"policy eager", "eager  B  small 1 ▸large 1"}},
 			{"P", []string{"policy fixed, B 1,3", "fixed  B  small 1 ▸large 3"}},
 			{"P", []string{"policy table", "table  B  small 1 ▸large 3"}},

@@ -239,6 +239,9 @@ func (m *Model) machineRow(w int) frame.Row {
 	th := m.theme
 	l := m.line.Start(w)
 	t := m.machine
+	if m.status.Virtual() {
+		return m.virtualRow(l)
+	}
 	if t == nil {
 		l.Put(th.Dim, " cpu -")
 		if m.info.GPUNote != "" {
@@ -261,4 +264,18 @@ func (m *Model) machineRow(w int) frame.Row {
 		l.Put(th.Dim, " "+size(g.Used)+" of "+size(g.Total)).Put(th.Dim, fmt.Sprintf(" %.0f W", g.Watts))
 	}
 	return l.End()
+}
+
+// virtualRow says what takes the place of a machine in virtual time: how much of
+// that there was, in how much of ours, and how fast it goes.
+func (m *Model) virtualRow(l *frame.Line) frame.Row {
+	th, s := m.theme, &m.status
+	l.Put(th.Dim, " virtual time ").Put(th.Strong, clock(m.latest)).Put(th.Dim, " in ").Put(th.Strong, clock(s.Wall)).Put(th.Dim, " here")
+	if s.Reached > 0 && !s.Paused {
+		l.Put(th.Dim, "   goes ").Put(th.Strong, m.speed(s.Reached))
+		if m.behind() {
+			l.Put(th.Warn, fmt.Sprintf(" of %s asked for: this machine is the limit", m.speed(s.Speed)))
+		}
+	}
+	return l.PutClip(th.Dim, "   "+tokensFrom(m.info.Tokens), l.Room()).End()
 }

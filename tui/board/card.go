@@ -84,7 +84,7 @@ const slower = 1.2
 // machine is clearly slower, 0 where it keeps up.
 func (m *Model) late(p event.Peer) float64 {
 	s := &m.figs.snap.Peers[p]
-	if m.status.Clock != "paced" || m.info.Step == nil || m.status.Speed <= 0 || s.StepMs <= 0 {
+	if !m.status.ByProfile() || m.status.Virtual() || m.info.Step == nil || m.status.Speed <= 0 || s.StepMs <= 0 {
 		return 0
 	}
 	want := m.info.Step(p, max(int(s.MeanBatch+0.5), 1)).Seconds() * 1e3 / m.status.Speed

@@ -79,6 +79,7 @@ func (m *Model) layout(w, h int) layout {
 // and with them where requests stand: faster ones cannot be read.
 type figures struct {
 	at    int64
+	wall  int64 // wall time then
 	late  int64 // newest record then
 	marks int
 	snap  metrics.Snapshot
@@ -92,13 +93,43 @@ type figures struct {
 
 const figuresEvery = int64(250 * time.Millisecond)
 
+// wall is the time that passes for who looks on: that of the session, unless it
+// is virtual.
+func (m *Model) wall(now int64) int64 {
+	if m.status.Virtual() {
+		return m.status.Wall
+	}
+	return now
+}
+
+// columnSpan is the time that a column of the chart stands for: a second, more
+// where virtual time goes so fast that the chart would run through in a moment.
+// It follows the speed asked for, so that columns do not change by themselves;
+// where that has no bound they grow with the session.
+func (m *Model) columnSpan(now int64, columns int) time.Duration {
+	s := &m.status
+	if !s.Virtual() {
+		return time.Second
+	}
+	need := s.Speed / 4
+	if s.Speed == 0 {
+		need = float64(now) / 1e9 / float64(max(columns, 1))
+	}
+	for _, span := range []time.Duration{1, 2, 5, 10} {
+		if need <= float64(span) {
+			return span * time.Second
+		}
+	}
+	return 20 * time.Second
+}
+
 // refresh brings the figures up to now, if they are old enough.
 func (m *Model) refresh(now int64, columns int) {
-	f := &m.figs
-	if f.width == columns && f.at > 0 && now-f.at < figuresEvery && now >= f.at && f.marks == m.evSeq && !m.status.Paused {
+	f, wall := &m.figs, m.wall(now)
+	if f.width == columns && f.at > 0 && wall-f.wall < figuresEvery && wall >= f.wall && f.marks == m.evSeq && !m.status.Paused {
 		return
 	}
-	f.at, f.width, f.marks, f.late = max(now, 1), columns, m.evSeq, m.latest
+	f.at, f.wall, f.width, f.marks, f.late = max(now, 1), wall, columns, m.evSeq, m.latest
 	for i := range m.cores {
 		m.cores[i].see()
 	}
@@ -111,7 +142,7 @@ func (m *Model) refresh(now int64, columns int) {
 	f.snap = m.fold.Snapshot(now)
 	f.cmp = m.fold.Compare(now)
 	f.all = m.fold.Marks()
-	f.span = time.Second
+	f.span = m.columnSpan(now, columns)
 	f.bins = m.fold.Series(now, columns, f.span)
 }
 
@@ -122,6 +153,9 @@ func (m *Model) Draw(w, h int, now int64, keys []frame.Row) []frame.Row {
 	}
 	if w < minWidth || h < minHeight {
 		return m.tooSmall(w, h)
+	}
+	if m.status.Virtual() { // what has not been read yet is in the future
+		now = m.latest
 	}
 	now = max(now, m.latest)
 	lay := m.layout(w, h)
@@ -158,7 +192,7 @@ func (m *Model) foot(out []frame.Row, w, h int, now int64, keys []frame.Row) []f
 		out = append(out, frame.Row{})
 	}
 	out = out[:h-1]
-	if said := m.UI.said(now); said != "" {
+	if said := m.UI.said(m.wall(now)); said != "" {
 		l := m.line.Start(w)
 		st, mark := m.theme.Strong, " "
 		if m.UI.alarm {
@@ -236,13 +270,27 @@ func (m *Model) header(w int, now int64) frame.Row {
 	}
 	put(th.Strong, s.Router)
 	put(th.Dim, "@"+hash4(s.Hash))
-	put("", gap+fmt.Sprintf("N %d closed loop", s.Concurrency))
+	fast := s.Virtual() && s.Speed != 1 && w < 100 // in little room the speed is worth more than the rest
+	switch {
+	case m.info.Arrivals != "":
+		put("", gap+m.info.Arrivals)
+	case fast:
+		put("", gap+fmt.Sprintf("N %d", s.Concurrency))
+	default:
+		put("", gap+fmt.Sprintf("N %d closed loop", s.Concurrency))
+	}
 	put("", gap+s.Clock)
-	if s.Clock == "paced" {
+	if s.ByProfile() && !fast {
 		put(th.Dim, " "+orElse(s.Profile, m.info.Profile))
 	}
-	if s.Speed != 1 && s.Clock != "live" {
-		put(th.Strong, " "+th.G.Times+short(s.Speed))
+	if s.Speed != 1 && s.ByProfile() {
+		put(th.Strong, " "+m.speed(s.Speed))
+	}
+	if m.behind() {
+		put(th.Warn, " reaches "+m.speed(s.Reached))
+	}
+	if from := tokensFrom(m.info.Tokens); s.Virtual() || from != models {
+		put(th.Dim, gap+from)
 	}
 	if s.Paused {
 		l.Put("", gap).Put(th.Selected, paused)
@@ -253,6 +301,41 @@ func (m *Model) header(w int, now int64) frame.Row {
 		st = th.Warn
 	}
 	return l.Put(st, right).End()
+}
+
+// speed writes a factor on the clock.
+func (m *Model) speed(f float64) string {
+	switch {
+	case f == 0:
+		return "as fast as it can"
+	case f >= 100:
+		return m.theme.G.Times + fmt.Sprintf("%.0f", f)
+	}
+	return m.theme.G.Times + fmt.Sprintf("%.3g", f)
+}
+
+// keepsUp is the part of the speed asked for that a machine has to reach: timers
+// and a screen take a little.
+const keepsUp = 0.9
+
+// behind says that this machine is too slow for the speed asked for.
+func (m *Model) behind() bool {
+	s := &m.status
+	return s.Virtual() && !s.Paused && s.Speed > 0 && s.Reached > 0 && s.Reached < keepsUp*s.Speed
+}
+
+// models write the tokens unless something else is said.
+const models = "models"
+
+// tokensFrom says who writes the tokens.
+func tokensFrom(who string) string {
+	switch who {
+	case "", models:
+		return models
+	case "drawn":
+		return "drawn tokens"
+	}
+	return "recorded tokens"
 }
 
 // recording says how long and how much is recorded.

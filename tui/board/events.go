@@ -130,6 +130,8 @@ func (m *Model) notePolicy(p *event.Policy, at int64) {
 		text += ": B follows the active requests"
 	case event.LookAhead:
 		text += ": waits while it pays"
+	case event.LockStep:
+		text += ": " + m.role(event.Front) + " waits for all requests"
 	}
 	if text != m.policy {
 		e := eventLine{at: at, level: tape.Info, text: text, moved: "policy", hand: true}

@@ -103,6 +103,9 @@ func (m *Model) putShares(l *frame.Line) {
 
 func (m *Model) putAnswers(l *frame.Line) {
 	s := &m.figs.snap
+	if !m.info.Answers() {
+		return
+	}
 	if s.Checked == 0 {
 		m.putField(l, "right", "  -", " (none checked)")
 		return

@@ -46,6 +46,8 @@ func (m *Model) expected() (tps float64, ok bool) {
 	s := &m.figs.snap
 	switch p := s.Plan; {
 	case p == nil:
+	case s.Policy == event.LockStep.String():
+		tps = p.Lockstep
 	case p.Policy == s.Policy:
 		tps = p.Predicted
 	case s.Policy == event.Eager.String():
@@ -277,7 +279,7 @@ func (m *Model) notePlan(p *tape.Plan, at int64) {
 }
 
 // Thresholds are those that the keys for B start from: as set, or in force under
-// a table; 1 under policies that have none.
+// a table or in lock-step; 1 under policies that have none.
 func (m *Model) Thresholds() []int {
 	out := slices.Repeat([]int{1}, m.n)
 	for i := range out {
@@ -286,7 +288,7 @@ func (m *Model) Thresholds() []int {
 			if i < len(m.status.B) {
 				out[i] = max(m.status.B[i], 1)
 			}
-		case event.Table.String():
+		case event.Table.String(), event.LockStep.String():
 			out[i] = max(m.cores[i].load.B, 1)
 		}
 	}

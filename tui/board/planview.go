@@ -61,7 +61,11 @@ func (m *Model) PlanRows(w int) []frame.Row {
 		s.title("plan", "  none yet")
 		s.texts(m.theme.Dim, "", "It comes as soon as every model has run steps and handed requests over; until then the policies table and look-ahead start batches as eager does. A router that sends nothing on needs none.")
 	} else {
-		s.title("plan", fmt.Sprintf("  for N %d by %s, made in %s", p.N, orElse(p.Method, "?"), solved(p.SolveNs)))
+		how := fmt.Sprintf("  for N %d by %s", p.N, orElse(p.Method, "?"))
+		if p.SolveNs > 0 { // plans take no virtual time
+			how += ", made in " + solved(p.SolveNs)
+		}
+		s.title("plan", how)
 		s.rates(p)
 		s.models(p)
 	}

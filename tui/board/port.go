@@ -19,7 +19,13 @@ type Info struct {
 	GPUNote string                   // why no GPU is shown, "" when one is
 	Text    func(event.Token) []byte // bytes of a token; may be part of a UTF-8 sequence
 	EOS     []event.Token            // end marks, shown as a mark and not as text
+
+	Tokens   string // who writes them: models ("" too), drawn, or a session
+	Arrivals string // how requests come in the open loop, "" for the closed one
 }
+
+// Answers says that there may be right ones: what is drawn answers no question.
+func (i *Info) Answers() bool { return i.Tokens != "drawn" }
 
 // ModelInfo names the model behind one subserver.
 type ModelInfo struct {
@@ -36,10 +42,12 @@ type Status struct {
 	Hash        string // of the router that is live, shortened
 	Clock       string // live, paced, emulated, sim
 	Profile     string
-	Speed       float64
+	Speed       float64 // factor on the clock; 0, in virtual time only, is as fast as it can
+	Reached     float64 // by how much virtual time has gone faster than the wall's of late
+	Wall        int64   // ns of wall time since the session began, where the clock is virtual
 	Paused      bool
 	Concurrency int
-	Policy      string // eager, fixed
+	Policy      string // eager, fixed, table, look-ahead, lock-step
 	B           []int  // threshold per subserver, as set
 	Recorded    uint64 // bytes
 	Recording   bool
@@ -48,6 +56,12 @@ type Status struct {
 	Routers     []string // names for SetRouter, in the order that keys walk through them
 	Editable    string   // path of the router file that Edit opens, "" before the first edit of an embedded one
 }
+
+// Virtual says that session time is not the wall's.
+func (s *Status) Virtual() bool { return s.Clock == "sim" }
+
+// ByProfile says that steps take what a cost profile has.
+func (s *Status) ByProfile() bool { return s.Clock != "live" }
 
 // Decided is a row that a router has decided: what it was asked about, and the
 // answer.

@@ -32,7 +32,7 @@ type UI struct {
 
 	toast   string // answer to the last key, above the keys
 	alarm   bool   // it is an error
-	toastAt int64  // when it was first drawn, 0 not yet
+	toastAt int64  // wall time when it was first drawn, 0 not yet
 
 	top     int // first row of the request pane
 	evBack  int // events between the newest and the one at the top; 0 follows
@@ -123,13 +123,13 @@ func (m *Model) Say(text string, alarm bool) {
 	m.UI.toast, m.UI.alarm, m.UI.toastAt = text, alarm, 0
 }
 
-// How long an answer stays, ns of session time; it stands over the last row.
+// How long an answer stays, ns of wall time; it stands over the last row.
 const (
 	toastFor = int64(6 * time.Second)
 	alarmFor = int64(20 * time.Second)
 )
 
-// said is the answer that is shown at now, "" for none.
+// said is the answer that is shown at wall time now, "" for none.
 func (u *UI) said(now int64) string {
 	if u.toast == "" {
 		return ""

@@ -154,6 +154,9 @@ func (c *Cluster) enqueue(p event.Peer, r *request) {
 
 // b is the threshold in force.
 func (c *Cluster) b(p int) int {
+	if c.policy.Kind == event.LockStep && p == int(event.Front) {
+		return max(c.active, 1)
+	}
 	b := c.policy.B
 	if n := len(c.policy.Table); c.policy.Kind == event.Table && n > 0 {
 		b = c.policy.Table[min(max(c.active, 1), n)-1]
@@ -169,7 +172,7 @@ func (c *Cluster) dispatch() {
 	for p := range c.cores {
 		k := &c.cores[p]
 		if k.running == nil && len(k.ready) > 0 && !k.full && !k.stalled {
-			guard := c.now-k.since[0] >= c.guard()
+			guard := c.now-k.since[0] >= c.guard() && c.policy.Kind != event.LockStep
 			if len(k.ready) >= c.b(p) || guard {
 				c.start(event.Peer(p), guard)
 			}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/runner/emulated"
+	"tokenrouter/runtime/tape"
+	"tokenrouter/runtime/workload"
+	"tokenrouter/sessions/store"
+)
+
+// recorded is a cast that repeats what the models of a session said to its
+// requests, which come again in the same order.
+func (f *clusterFlags) recorded() (*cast, error) {
+	s, err := f.session()
+	if err != nil {
+		return nil, err
+	}
+	if !s.Report.Whole() {
+		fmt.Fprintln(os.Stderr, "tokenrouter:", s.Report.String())
+	}
+	c := &cast{models: s.Manifest.Models, prompt: neverBegan, kv: s.Manifest.KVTokens}
+	if c.vocab, err = s.Vocab(); err != nil {
+		return nil, err
+	}
+	c.special = func(id event.Token) bool { return slices.Contains(c.eos, id) }
+	said, err := emulated.NewRecording(s.Records(), len(c.models), f.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("--tokens %s: %w", f.Tokens, err)
+	}
+	if n := said.LeftOut(); n > 0 {
+		fmt.Fprintf(os.Stderr, "tokenrouter: %s has %d rows more than the %d that are kept; what they said is drawn from the others\n", f.Tokens, n, emulated.MaxRows)
+	}
+	for i := range c.models {
+		if said.Rows(i) == 0 {
+			return nil, fmt.Errorf("--tokens %s: its %s was never asked, so there is nothing to repeat; record one in which all models write", f.Tokens, c.models[i].Role)
+		}
+		c.runners = append(c.runners, emulated.New(said, i))
+	}
+	c.missing = said.Missing
+	if err := c.take(s); err != nil {
+		return nil, fmt.Errorf("--tokens %s: %w", f.Tokens, err)
+	}
+	return c, nil
+}
+
+// session is the recorded one that --tokens names.
+func (f *clusterFlags) session() (*store.Opened, error) {
+	dir := f.Sessions
+	if dir == "" {
+		var err error
+		if dir, err = store.DefaultDir(); err != nil {
+			return nil, err
+		}
+	}
+	path, err := store.Find([]string{dir}, f.Tokens)
+	if err != nil {
+		return nil, fmt.Errorf("--tokens %s is neither models nor drawn, and no session: %w", f.Tokens, err)
+	}
+	return store.Open(path)
+}
+
+// neverBegan is the prompt of a request that has none in the recording.
+func neverBegan(string) ([]event.Token, error) {
+	return nil, errors.New("this request did not begin when it was recorded either")
+}
+
+// take makes tasks of the requests of a session, one for each in their order, as
+// what models said is found by the number of the request.
+func (c *cast) take(s *store.Opened) error {
+	at := map[event.ReqID]int{}
+	for rec, err := range s.Records() {
+		if err != nil {
+			return err
+		}
+		switch h := rec.Host.(type) {
+		case *tape.Request:
+			at[h.Req] = len(c.tasks)
+			c.tasks = append(c.tasks, workload.Task{ID: h.Task, Question: h.Question, Answer: h.Answer, HasAnswer: h.HasAnswer})
+		}
+		if rec.Event == nil || rec.Event.Kind != event.Arrive {
+			continue
+		}
+		i, ok := at[rec.Event.Req]
+		if a := rec.Event.Arrival; ok {
+			c.tasks[i].Prompt, c.tasks[i].MaxTokens = a.Prompt, a.MaxTokens
+			c.context = max(c.context, len(a.Prompt)+a.MaxTokens)
+			if c.eos == nil {
+				c.eos = a.EOS
+			}
+		}
+	}
+	if len(c.tasks) == 0 {
+		return errors.New("no request arrived in it")
+	}
+	return nil
+}

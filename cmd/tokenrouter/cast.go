@@ -22,6 +22,7 @@ import (
 // cast is who writes the tokens: the embedded models, or what stands for models
 // that are not here.
 type cast struct {
+	tokens  string        // drawn, or the session that is repeated; "" where models compute
 	models  []store.Model // small first
 	runners []runner.Runner
 	vocab   [][]byte // bytes of every token
@@ -92,7 +93,7 @@ func (f *clusterFlags) drawn(p *cost.Profile) (*cast, error) {
 		return nil, err
 	}
 	tok := small.Tokenizer
-	c := &cast{vocab: vocabulary(tok), special: tok.IsSpecial, context: drawnContext, kv: poolOf(p), prompt: readyPrompt}
+	c := &cast{tokens: tokensDrawn, vocab: vocabulary(tok), special: tok.IsSpecial, context: drawnContext, kv: poolOf(p), prompt: readyPrompt}
 	law, err := emulated.NewLaw(f.Seed, emulated.Printable(len(c.vocab), func(id event.Token) ([]byte, bool) { return tok.Bytes(id), tok.IsSpecial(id) }, small.EOS()), len(p.Rows))
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"tokenrouter/runtime/event"
@@ -23,7 +24,7 @@ func (f *clusterFlags) recorded() (*cast, error) {
 	if !s.Report.Whole() {
 		fmt.Fprintln(os.Stderr, "tokenrouter:", s.Report.String())
 	}
-	c := &cast{models: s.Manifest.Models, prompt: neverBegan, kv: s.Manifest.KVTokens}
+	c := &cast{models: s.Manifest.Models, tokens: filepath.Base(s.Path), prompt: neverBegan, kv: s.Manifest.KVTokens}
 	if c.vocab, err = s.Vocab(); err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func (c *cluster) bytes(id event.Token) ([]byte, bool) { return c.text(id), c.ca
 func (c *cluster) manifest(w work) store.Manifest {
 	st, f := c.runtime.Status(), c.flags
 	m := store.Manifest{
-		Program: "tokenrouter " + version(), StartedAt: c.runtime.Started(), Models: c.cast.models,
+		Program: "tokenrouter " + version(), StartedAt: c.runtime.Started(), Models: c.cast.models, Tokens: c.cast.tokens,
 		Router: store.Router{File: st.RouterFile, Path: st.RouterPath, Hash: st.RouterHash, Text: c.runtime.RouterText()},
 		Params: map[string]float64{}, Seed: f.Seed, Policy: store.PolicyOf(&st.Policy),
 		Clock: st.Clock, Profile: st.Profile, Speed: st.Speed, Concurrency: f.Concurrency,
@@ -158,6 +158,12 @@ func (c *cluster) manifest(w work) store.Manifest {
 		Workload: store.Workload{Source: "problems", File: w.file, Requests: w.limit, MaxTokens: f.maxNew},
 		Sampling: store.Sampling{TopK: f.TopK, TopP: f.TopP, Stops: f.Stop},
 		Machine:  store.ThisMachine(),
+	}
+	if st.Profile != "" {
+		m.Cost, m.Contention = &c.profile, f.Contention
+	}
+	if f.Arrivals != closedLoop {
+		m.Workload.Arrivals = f.Arrivals
 	}
 	switch {
 	case w.file != "":
@@ -181,12 +187,20 @@ func storedCore(o live.CoreOptions) store.Core {
 	}
 }
 
-// closeTimeout bounds how long requests may take to end as aborted.
-const closeTimeout = 900 * time.Millisecond
+// closeTimeout bounds how long requests may take to end as aborted. In virtual time
+// without a screen nobody waits, and what is under way ends as it always does.
+const (
+	closeTimeout = 900 * time.Millisecond
+	drainTimeout = time.Minute
+)
 
 // close ends the runtime and the session; reason goes into the manifest.
 func (c *cluster) close(ctx context.Context, reason string) error {
-	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	return c.closeWithin(ctx, closeTimeout, reason)
+}
+
+func (c *cluster) closeWithin(ctx context.Context, within time.Duration, reason string) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	err := c.runtime.Close(ctx)
 	if c.session != nil {

@@ -11,13 +11,15 @@ import (
 	"runtime"
 	"time"
 
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/sessions/format"
 )
 
 // ManifestVersion is the manifest format that this program writes; it reads all
 // from version 1 on. Version 2 added Core, version 3 the
-// policy lock-step, and Block, MaxActive and Resubmit of Core.
+// policy lock-step, Block, MaxActive and Resubmit of Core, Cost, Contention, Tokens
+// and the Arrivals of a workload.
 const ManifestVersion = 3
 
 // Manifest says what ran. It is written when a session begins and once more
@@ -32,9 +34,12 @@ type Manifest struct {
 	Params      map[string]float64 `json:"params"` // its knobs at the beginning
 	Seed        uint64             `json:"seed"`
 	Policy      Policy             `json:"policy"`
-	Clock       string             `json:"clock"`             // live, paced, emulated, sim
-	Profile     string             `json:"profile,omitempty"` // cost profile of a paced clock
-	Speed       float64            `json:"speed,omitempty"`   // factor on the clock, 0 = 1
+	Clock       string             `json:"clock"`                // live, paced, emulated, sim
+	Profile     string             `json:"profile,omitempty"`    // cost profile of a clock that goes by one
+	Cost        *cost.Profile      `json:"cost,omitempty"`       // its step times, as they were in force
+	Contention  []string           `json:"contention,omitempty"` // in virtual time: small@large:1.8
+	Tokens      string             `json:"tokens,omitempty"`     // who wrote: models (also if absent), drawn, or the session that was repeated
+	Speed       float64            `json:"speed,omitempty"`      // factor on the clock, 0 = 1
 	Concurrency int                `json:"concurrency"`
 	Seats       int                `json:"seats"`     // most rows of a batch, of every subserver
 	KVTokens    int                `json:"kv_tokens"` // KV pool of every subserver
@@ -93,6 +98,7 @@ type Workload struct {
 	File      string `json:"file,omitempty"`
 	Requests  int    `json:"requests,omitempty"` // 0 = endless
 	MaxTokens int    `json:"max_tokens,omitempty"`
+	Arrivals  string `json:"arrivals,omitempty"` // of an open loop, as --arrivals has it
 }
 
 // Sampling is how tokens were drawn and what ended a text; temperature 0 is

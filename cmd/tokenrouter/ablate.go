@@ -60,8 +60,10 @@ type ablation struct {
 	keep   *keeper
 	notes  []string
 
-	made int           // runs, now
-	wall time.Duration // that they took
+	built bool          // a cluster was
+	drawn uint64        // answers that a recording does not have, in the runs of now
+	made  int           // runs, now
+	wall  time.Duration // that they took
 }
 
 func (a *ablateCmd) Run() error {
@@ -77,6 +79,9 @@ func (a *ablateCmd) Run() error {
 	begin := time.Now()
 	err = errors.Join(b.run(ctx, b.keep.add), b.keep.close())
 	b.wall = time.Since(begin)
+	if b.drawn > 0 {
+		b.notes = append(b.notes, fmt.Sprintf("The session %s does not have %d of the answers that were asked for now: they were drawn from its others.", a.Tokens, b.drawn))
+	}
 	if len(b.cells) == 0 {
 		return err
 	}
@@ -190,7 +195,9 @@ func (b *ablation) build(s ladder.Setting) (*cluster, error) {
 		Concurrency: s.N, Batch: s.Rung.Policy, Resubmit: s.Rung.Resubmit, MaxActive: s.Rung.MaxActive,
 	}
 	f.Seed = s.Seed
-	return f.build(work{limit: b.limit, horizon: b.length})
+	again := b.built
+	b.built = true
+	return f.build(work{limit: b.limit, horizon: b.length, again: again})
 }
 
 // errInterrupted ends a ladder that is not done.
@@ -237,6 +244,7 @@ func (b *ablation) one(ctx context.Context, s ladder.Setting, bar *ladderBar) (m
 		return d.summary, fmt.Errorf("no token was written between %v and %v; give more --seconds or less --warm-up", b.warmUp, d.session.Round(time.Millisecond))
 	}
 	b.made++
+	b.drawn += d.drawn
 	return d.summary, nil
 }
 

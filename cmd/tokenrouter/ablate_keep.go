@@ -31,6 +31,9 @@ func openKeeper(name string, about *aboutJSON, g ladder.Grid) (*keeper, []ladder
 		return nil, nil, nil
 	}
 	fail := func(err error) (*keeper, []ladder.Cell, error) { return nil, nil, fmt.Errorf("--keep: %w", err) }
+	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() { // a device may have no end
+		return fail(fmt.Errorf("%s is no file that runs can be kept in; name another one", name))
+	}
 	data, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fail(err)
@@ -43,13 +46,15 @@ func openKeeper(name string, about *aboutJSON, g ladder.Grid) (*keeper, []ladder
 	if err != nil {
 		return fail(err)
 	}
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o644)
+	// Lines are appended, so that two ladders that keep in one file at the same time
+	// do not write over each other.
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fail(err)
 	}
 	k := &keeper{file}
-	if err = file.Truncate(int64(whole)); err == nil {
-		_, err = file.Seek(int64(whole), 0)
+	if whole < len(data) {
+		err = file.Truncate(int64(whole))
 	}
 	if err == nil && whole == 0 {
 		err = k.line(keepHead{keepVersion, is})
@@ -66,15 +71,20 @@ func readKept(name string, data, is []byte, g ladder.Grid) (cells []ladder.Cell,
 	for _, s := range g.Order() {
 		wanted[s.String()] = true
 	}
+	strange := fmt.Errorf("%s is no file of a ladder; name another one", name)
 	for n := 1; ; n++ {
 		line, _, ok := bytes.Cut(data[whole:], []byte("\n"))
 		if !ok {
+			// A file without a line is taken over only if it begins as this ladder's.
+			if head, err := json.Marshal(keepHead{keepVersion, is}); n == 1 && (err != nil || !bytes.HasPrefix(head, data)) {
+				return nil, 0, strange
+			}
 			return cells, whole, nil
 		}
 		if n == 1 {
 			var head keepHead
 			if err := json.Unmarshal(line, &head); err != nil || head.Ladder == 0 {
-				return nil, 0, fmt.Errorf("%s is no file of a ladder; name another one", name)
+				return nil, 0, strange
 			}
 			if head.Ladder != keepVersion {
 				return nil, 0, fmt.Errorf("%s has format %d, this program writes %d; name another file", name, head.Ladder, keepVersion)
@@ -85,7 +95,7 @@ func readKept(name string, data, is []byte, g ladder.Grid) (cells []ladder.Cell,
 		} else {
 			var c ladder.Cell
 			if err := json.Unmarshal(line, &c); err != nil {
-				return nil, 0, fmt.Errorf("%s, line %d: %w", name, n, err)
+				return nil, 0, fmt.Errorf("%s, line %d: %w; take the line out, and its run is made again", name, n, err)
 			}
 			if s := (ladder.Setting{Rung: ladder.Rung{Name: c.Rung}, N: c.N, Seed: c.Seed}); wanted[s.String()] {
 				cells = append(cells, c)

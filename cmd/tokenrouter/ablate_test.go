@@ -138,6 +138,7 @@ func TestKeptLadderAfterAKill(t *testing.T) {
 		"{\"ladder\":2}\n":       "format 2",
 		"{}\n":                   "no file of a ladder",
 		"not JSON\n":             "no file of a ladder",
+		"somebody's notes":       "no file of a ladder",
 		string(data[:40]) + "\n": "no file of a ladder",
 		strings.Replace(string(data), "rung", "rung\"", 1): "line 2",
 	} {
@@ -146,6 +147,48 @@ func TestKeptLadderAfterAKill(t *testing.T) {
 		}
 		if _, _, err := openKeeper(name, &b.about, b.grid); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %q", text, err, want)
+		}
+		if left, err := os.ReadFile(name); err != nil || string(left) != text {
+			t.Errorf("%.60q was changed: %.60q, %v", text, left, err)
+		}
+	}
+	// What is no plain file is not read: a device may have no end.
+	if _, _, err := openKeeper(t.TempDir(), &b.about, b.grid); err == nil || !strings.Contains(err.Error(), "no file that runs can be kept in") {
+		t.Errorf("a folder: %v", err)
+	}
+	// What a kill has left of the first line is written anew.
+	if err := os.WriteFile(name, data[:20], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := open().close(); err != nil || len(b.cells) != 0 {
+		t.Errorf("%d runs are kept, %v", len(b.cells), err)
+	}
+}
+
+// Two ladders that keep in one file at the same time do not write over each other.
+func TestTwoLaddersKeepInOneFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "kept.jsonl")
+	b := prepared(t)
+	var keepers [2]*keeper
+	for i := range keepers {
+		var err error
+		if keepers[i], _, err = openKeeper(name, &b.about, b.grid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	order := b.grid.Order()
+	for i, s := range order[:4] {
+		if err := keepers[i%2].add(&ladder.Cell{Rung: s.Rung.Name, N: s.N, Seed: s.Seed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k, cells, err := openKeeper(name, &b.about, b.grid)
+	if err != nil || len(cells) != 4 {
+		t.Fatalf("%d runs are kept, %v", len(cells), err)
+	}
+	for _, k := range append(keepers[:], k) {
+		if err := k.close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -162,8 +162,16 @@ func (s *screenRuntime) Status() app.Status {
 		Routers: s.rt().Routers(), Editable: st.RouterPath,
 	}
 	if out.Virtual() {
-		reached, wall := s.speed.read(time.Now(), s.rt().Now(), st.Speed, st.Paused)
-		out.Reached, out.Wall = reached, int64(wall)
+		still := st.Paused
+		select {
+		case <-s.rt().Done(): // no request is left, so time has nowhere to go
+			still = true
+		default:
+		}
+		reached, wall := s.speed.read(time.Now(), s.rt().Now(), st.Speed, still)
+		if out.Wall = int64(wall); !still {
+			out.Reached = reached
+		}
 	}
 	for _, k := range s.rt().Knobs() {
 		out.Knobs = append(out.Knobs, app.KnobState{Name: k.Name, Help: k.Help, Value: k.Value, Default: k.Default, Min: k.Min, Max: k.Max})

@@ -33,6 +33,7 @@ type cast struct {
 	kv      int           // size of a KV pool where --kv-tokens does not say
 
 	tasks   []workload.Task // of a recording
+	lacks   []string        // what a recording does not have
 	missing func() uint64   // answers that it did not have and that were drawn; nil elsewhere
 }
 
@@ -40,9 +41,13 @@ type cast struct {
 // each of them.
 func (f *clusterFlags) cast() (c *cast, p cost.Profile, err error) {
 	if f.recording() {
-		if c, err = f.recorded(); err == nil {
-			p, err = f.profile(len(c.models), nil)
+		if c, err = f.recorded(); err != nil {
+			return nil, p, err
 		}
+		if n := len(c.models); f.models > 0 && f.models != n {
+			return nil, p, fmt.Errorf("%s is of %d models, --tokens %s has %d", f.given()[0], f.models, f.Tokens, n)
+		}
+		p, err = f.profile(len(c.models), nil)
 		return c, p, err
 	}
 	names, err := f.modelNames()

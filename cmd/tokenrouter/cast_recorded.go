@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -21,9 +20,6 @@ func (f *clusterFlags) recorded() (*cast, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !s.Report.Whole() {
-		fmt.Fprintln(os.Stderr, "tokenrouter:", s.Report.String())
-	}
 	c := &cast{models: s.Manifest.Models, tokens: filepath.Base(s.Path), prompt: neverBegan, kv: s.Manifest.KVTokens}
 	if c.vocab, err = s.Vocab(); err != nil {
 		return nil, err
@@ -33,8 +29,11 @@ func (f *clusterFlags) recorded() (*cast, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--tokens %s: %w", f.Tokens, err)
 	}
+	if !s.Report.Whole() {
+		c.lacks = append(c.lacks, s.Report.String())
+	}
 	if n := said.LeftOut(); n > 0 {
-		fmt.Fprintf(os.Stderr, "tokenrouter: %s has %d rows more than the %d that are kept; what they said is drawn from the others\n", f.Tokens, n, emulated.MaxRows)
+		c.lacks = append(c.lacks, fmt.Sprintf("%s has %d rows more than the %d that are kept; what they said is drawn from the others", f.Tokens, n, emulated.MaxRows))
 	}
 	for i := range c.models {
 		if said.Rows(i) == 0 {
@@ -51,14 +50,7 @@ func (f *clusterFlags) recorded() (*cast, error) {
 
 // session is the recorded one that --tokens names.
 func (f *clusterFlags) session() (*store.Opened, error) {
-	dir := f.Sessions
-	if dir == "" {
-		var err error
-		if dir, err = store.DefaultDir(); err != nil {
-			return nil, err
-		}
-	}
-	path, err := store.Find([]string{dir}, f.Tokens)
+	path, err := findSession(f.Sessions, f.Tokens)
 	if err != nil {
 		return nil, fmt.Errorf("--tokens %s is neither models nor drawn, and no session: %w", f.Tokens, err)
 	}

@@ -43,6 +43,7 @@ type work struct {
 	horizon time.Duration   // of session time, 0 without end
 	file    string          // of tasks
 	watch   bool            // reload the router when its file changes
+	again   bool            // the same cast has been built before, and what it lacks was said
 }
 
 // build puts a cluster together; nothing runs yet. Errors of the flags come
@@ -60,8 +61,16 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 	if c.cast, c.profile, err = f.cast(); err != nil {
 		return nil, usage(err)
 	}
+	if !w.again {
+		for _, text := range c.cast.lacks {
+			fmt.Fprintln(os.Stderr, "tokenrouter:", text)
+		}
+	}
 	if f.KVTokens == nil {
 		f.KVTokens = &c.cast.kv
+		if err = f.checkPool(); err != nil { // a profile or a session may say anything
+			return nil, usage(err)
+		}
 	}
 	cfg, err := c.config(w)
 	if err != nil {
@@ -73,11 +82,9 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 	if f.NoRecord {
 		return c, nil
 	}
-	dir := f.Sessions
-	if dir == "" {
-		if dir, err = store.DefaultDir(); err != nil {
-			return nil, err
-		}
+	dir, err := sessionsDir(f.Sessions)
+	if err != nil {
+		return nil, err
 	}
 	c.session, err = store.Create(dir, c.manifest(w), store.Options{
 		Vocab: c.cast.vocab, MaxBytes: limit,

@@ -31,20 +31,13 @@ func (c *costFitCmd) Run() error {
 	if sets := cost.FeatureSets(); !slices.Contains(sets, c.Features) {
 		return usage(fmt.Errorf("--features: feature set %q is unknown; sets are %s", c.Features, strings.Join(sets, ", ")))
 	}
-	dir, err := sessionsDir(c.Sessions)
+	path, err := findSession(c.Sessions, c.Session)
 	if err != nil {
 		return err
 	}
-	path, err := store.Find([]string{dir}, c.Session)
-	if err != nil {
-		return usage(err)
-	}
-	s, err := store.Open(path)
+	s, err := openSession(path)
 	if err != nil {
 		return err
-	}
-	if !s.Report.Whole() {
-		fmt.Fprintln(os.Stderr, "tokenrouter:", s.Report.String())
 	}
 	p, said, err := c.fit(s)
 	if err != nil {

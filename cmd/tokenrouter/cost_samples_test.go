@@ -116,7 +116,7 @@ func (s *script) order(core event.Peer, us int64, c event.Command) {
 func (s *script) batch(id uint64, from, exec, to int64, rows int, fault string) {
 	b := &event.Batch{ID: id}
 	for range rows {
-		b.Rows = append(b.Rows, event.Row{Start: 9, Tokens: []event.Token{1}})
+		b.Rows = append(b.Rows, event.Row{Start: 9, Tokens: []event.Token{1}, Sample: true})
 	}
 	s.event(0, from, event.Event{Kind: event.Dispatch})
 	s.order(0, from, event.Command{Kind: event.RunBatch, Batch: b})

@@ -88,8 +88,12 @@ wait:
 		d.reason, d.crash = "crashed", crash
 	}
 	d.session, d.wall = time.Duration(c.runtime.Now()), time.Since(begin)
+	within := closeTimeout
+	if c.flags.virtual() {
+		within = drainTimeout
+	}
 	ended := make(chan error, 1)
-	c.guard.Go("close", nil, func() { ended <- c.close(context.Background(), d.reason) })
+	c.guard.Go("close", nil, func() { ended <- c.closeWithin(context.Background(), within, d.reason) })
 	var err error
 	for closing := true; closing; {
 		select {

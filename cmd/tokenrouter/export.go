@@ -23,20 +23,13 @@ type exportCmd struct {
 }
 
 func (e *exportCmd) Run() error {
-	dir, err := sessionsDir(e.Sessions)
+	path, err := findSession(e.Sessions, e.Session)
 	if err != nil {
 		return err
 	}
-	path, err := store.Find([]string{dir}, e.Session)
-	if err != nil {
-		return usage(err)
-	}
-	s, err := store.Open(path)
+	s, err := openSession(path)
 	if err != nil {
 		return err
-	}
-	if !s.Report.Whole() {
-		fmt.Fprintln(os.Stderr, "tokenrouter:", s.Report.String())
 	}
 	out, err := writeExport(s, e.Format, e.Out)
 	if err != nil {
@@ -135,6 +128,26 @@ func unwritable(place string, err error) error {
 	return fmt.Errorf("%s cannot be written (%w); choose another place with --out FILE", place, err)
 }
 
+// findSession is the folder of the session that a person names.
+func findSession(flag, name string) (string, error) {
+	dir, err := sessionsDir(flag)
+	if err != nil {
+		return "", err
+	}
+	path, err := store.Find([]string{dir}, name)
+	return path, usage(err)
+}
+
+// openSession opens a session and says on standard error what it lacks.
+func openSession(path string) (*store.Opened, error) {
+	s, err := store.Open(path)
+	if err == nil && !s.Report.Whole() {
+		fmt.Fprintln(os.Stderr, "tokenrouter:", s.Report.String())
+	}
+	return s, err
+}
+
+// sessionsDir is where sessions are: as --sessions says, or the user's folder.
 func sessionsDir(flag string) (string, error) {
 	if flag != "" {
 		return flag, nil

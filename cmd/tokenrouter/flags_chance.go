@@ -27,9 +27,14 @@ type chanceFlags struct {
 // chance is the router that they set.
 const chance = "chance"
 
+// plan is the command plan with the same routing.
+func (c *chanceFlags) plan() planCmd {
+	return planCmd{P: c.P, P01: c.P01, P10: c.P10, Weights: c.Weights, Matrix: c.Matrix}
+}
+
 // given are the flags of the routing that were given.
 func (c *chanceFlags) given() []string {
-	p := planCmd{P: c.P, P01: c.P01, P10: c.P10, Weights: c.Weights, Matrix: c.Matrix}
+	p := c.plan()
 	return p.routingFlags()
 }
 
@@ -51,7 +56,7 @@ func (c *chanceFlags) settleRouter(f *clusterFlags) error {
 	if len(given) > 1 && !slices.Equal(given, presets["r-stitch"]) {
 		return fmt.Errorf("%s do not go together; give --p, or --p01 with --p10, or --weights, or --P", strings.Join(given, " and "))
 	}
-	p := planCmd{P: c.P, P01: c.P01, P10: c.P10, Weights: c.Weights, Matrix: c.Matrix}
+	p := c.plan()
 	var s system
 	if err := p.routing(&s); err != nil {
 		return err

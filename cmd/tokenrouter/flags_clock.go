@@ -130,8 +130,8 @@ func tensorParallel(text string, p *cost.Profile) ([]float64, error) {
 		if !given {
 			continue
 		}
-		if out[i], err = strconv.ParseFloat(factor, 64); err != nil || !(out[i] > 0 && out[i] <= 100) {
-			return nil, fmt.Errorf("--tp %q: %q is not a factor above 0, such as 0.6", text, factor)
+		if out[i], err = strconv.ParseFloat(factor, 64); err != nil || !(out[i] >= 1.0/1024 && out[i] <= 100) {
+			return nil, fmt.Errorf("--tp %q: %q is not a factor of 1/1024 to 100, such as 0.6", text, factor)
 		}
 	}
 	return out, nil

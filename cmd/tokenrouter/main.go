@@ -110,7 +110,7 @@ func realMain(args []string) int {
 func asked(err error) string {
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context != nil {
 		if node := e.Context.Selected(); node != nil {
-			return "tokenrouter " + node.Name
+			return node.FullPath()
 		}
 	}
 	return "tokenrouter"

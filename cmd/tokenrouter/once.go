@@ -32,7 +32,8 @@ func (b *boardCmd) snapshot(c *cluster) error {
 	w, h := size()
 	text := board.Text(model, w, h, c.runtime.Now(), profile < colorprofile.ANSI)
 	err := c.close(context.Background(), "snapshot taken")
-	fmt.Println(text)
+	_, e := fmt.Println(text)
+	err = errors.Join(err, e)
 	if ctx.Err() != nil {
 		err = errors.Join(err, &exitError{exitInterrupted, errors.New("interrupted; the snapshot is of the time until then")})
 	}

@@ -16,15 +16,11 @@ type replayCmd struct {
 }
 
 func (c *replayCmd) Run() error {
-	dir, err := sessionsDir(c.Sessions)
-	if err != nil {
-		return err
-	}
 	var paths []string
 	for _, name := range c.Session {
-		path, err := store.Find([]string{dir}, name)
+		path, err := findSession(c.Sessions, name)
 		if err != nil {
-			return usage(err)
+			return err
 		}
 		paths = append(paths, path)
 	}
@@ -34,7 +30,9 @@ func (c *replayCmd) Run() error {
 		if !ok {
 			bad++
 		}
-		fmt.Println(filepath.Base(path), line)
+		if _, err := fmt.Println(filepath.Base(path), line); err != nil {
+			return err
+		}
 	}
 	if bad > 0 {
 		return fmt.Errorf("%d of %d sessions do not replay equal", bad, len(paths))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,9 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tokenrouter/runtime/event"
-	"tokenrouter/runtime/fabric"
-	"tokenrouter/runtime/sched"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/sessions/store"
 )
@@ -50,7 +46,6 @@ func TestScripts(t *testing.T) {
 			"chop":     chop,
 			"exits":    exits,
 			"badbytes": badBytes,
-			"replays":  replays,
 			"sametape": sameTape,
 			"manifest": manifest,
 		},
@@ -192,46 +187,6 @@ func manifest(ts *testscript.TestScript, neg bool, args []string) {
 func badBytes(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, args := range [][]string{{"run", "--stop=\xff"}, {"run", "--sessions", "s\xfe"}, {"export", "\x80"}} {
 		exits(ts, false, append([]string{"2", "tokenrouter"}, args...))
-	}
-}
-
-// replays DIR: the events of the only session there, fed to fresh cores of the
-// shape that its manifest gives, bring about the commands that it recorded (case
-// E12).
-func replays(ts *testscript.TestScript, _ bool, args []string) {
-	path, err := store.Find([]string{ts.MkAbs(args[0])}, store.Latest)
-	ts.Check(err)
-	s, err := store.Open(path)
-	ts.Check(err)
-	n := len(s.Manifest.Models)
-	cfgs := fabric.Uniform(slices.Repeat([]int{s.Manifest.Seats}, n), slices.Repeat([]int{s.Manifest.KVTokens}, n), 0)
-	commands := 0
-	for _, cfg := range cfgs {
-		c := s.Manifest.Core
-		cfg.Chunk, cfg.Budget, cfg.NoPrefix, cfg.Overcommit, cfg.Timeout = c.Chunk, c.Budget, c.NoPrefix, c.Overcommit, c.Timeout
-		core, err := sched.New(cfg)
-		ts.Check(err)
-		var want []event.Command
-		for r, err := range s.Records() {
-			ts.Check(err)
-			switch {
-			case r.Core != cfg.Self:
-			case r.Event != nil:
-				if len(want) > 0 {
-					ts.Fatalf("record %d: subserver %d orders %v before, which is not recorded", r.Seq, cfg.Self, want[0])
-				}
-				want = core.Step(r.Event, nil)
-			case r.Command != nil:
-				commands++
-				if len(want) == 0 || !bytes.Equal(event.AppendCommand(nil, r.Command), event.AppendCommand(nil, &want[0])) {
-					ts.Fatalf("record %d: subserver %d ordered %v, now %v", r.Seq, cfg.Self, r.Command, want)
-				}
-				want = want[1:]
-			}
-		}
-	}
-	if commands == 0 {
-		ts.Fatalf("no commands")
 	}
 }
 

@@ -23,13 +23,20 @@ type Batch struct {
 // Of takes the sums over a batch.
 func Of(b *event.Batch) (s Batch) {
 	for i := range b.Rows {
-		s.Add(len(b.Rows[i].Tokens), b.Rows[i].Start, b.Rows[i].Prefill)
+		row := &b.Rows[i]
+		s.Add(len(row.Tokens), row.Start, !Decodes(row))
 	}
 	return s
 }
 
+// Decodes says whether a row has a decode token: it samples, behind KV of its
+// request that its subserver held before. The last part of a prefill is counted
+// so too, as nothing in the row tells it from a request that is back; the parts
+// before it sample nothing and are prefill from end to end.
+func Decodes(row *event.Row) bool { return row.Sample && !row.Prefill }
+
 // Add counts a row that feeds n tokens behind start positions of context.
-// prefill says that the subserver held none of the request's KV before.
+// prefill says that none of them is a decode token.
 func (s *Batch) Add(n, start int, prefill bool) {
 	p, d := n, 0
 	if !prefill {

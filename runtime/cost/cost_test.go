@@ -106,6 +106,13 @@ func TestReadErrors(t *testing.T) {
 		{row(`{"role": "small", "base_ms": -1}`), "base_ms of small is -1"},
 		{row(`{"role": "small", "base_ms": 1, "per_decode_row_ms": 1e9}`), "per_decode_row_ms of small is 1e+09"},
 		{row(`{"role": "small", "base_ms": 1, "per_prefill_token_ms": -0.1}`), "per_prefill_token_ms of small is -0.1"},
+		{row(`{"role": "small", "base_ms": 1, "kv_tokens": 9000000000000000000}`), "kv_tokens is 9000000000000000000; give 1 to 100000000 tokens"},
+		{row(`{"role": "small", "base_ms": 1, "tp": 1025}`), "tp is 1025; give 1 to 1024 devices"},
+		{row(`{"role": "small", "base_ms": 1, "model": "a\u001b[31m"}`), `model "a\x1b[31m" has a character that cannot be printed`},
+		{row(`{"role": "small", "base_ms": 1, "fit": {"zeroed": ["\u0007"]}}`), `zeroed of the fit "\a" has a character`},
+		{`{"name": "a\nb", "roles": [{"role": "small", "base_ms": 1}]}`, `name "a\nb" has a character that cannot be printed`},
+		{`{"name": "p", "source": "\u009b2J", "roles": [{"role": "small", "base_ms": 1}]}`, "source "},
+		{strings.Repeat(" ", maxFile+1), "longer than 1048576 bytes"},
 	} {
 		_, err := Read(strings.NewReader(c.in), "x.json")
 		if err == nil || !strings.HasPrefix(err.Error(), "cost profile x.json: ") || !strings.Contains(err.Error(), c.want) {
@@ -114,6 +121,13 @@ func TestReadErrors(t *testing.T) {
 	}
 	if err := (&Profile{Name: "p", Rows: []Row{{Role: Small, Base: math.NaN()}}}).check(); err == nil {
 		t.Error("NaN was accepted")
+	}
+	tiny, err := Read(strings.NewReader(row(`{"role": "small", "base_ms": 1e-300}`)), "x.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := tiny.Step(0, feeding(1, 0)); d <= 0 {
+		t.Errorf("a step takes %v", d)
 	}
 	gone := errors.New("gone")
 	if _, err := Read(iotest.ErrReader(gone), "x.json"); !errors.Is(err, gone) {
@@ -128,7 +142,7 @@ func TestProfileProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Profile{Name: rapid.StringMatching(`[a-z][a-z0-9-]{0,8}`).Draw(t, "name")}
 		for _, role := range rolesOf[3] {
-			p.Rows = append(p.Rows, Row{Role: role, Base: rapid.Float64Range(1e-6, maxMillis).Draw(t, "base"), PerDecodeRow: ms.Draw(t, "row"), PerPrefillToken: ms.Draw(t, "token")})
+			p.Rows = append(p.Rows, Row{Role: role, Base: rapid.Float64Range(1e-9, maxMillis).Draw(t, "base"), PerDecodeRow: ms.Draw(t, "row"), PerPrefillToken: ms.Draw(t, "token")})
 		}
 		text, err := json.Marshal(p)
 		if err != nil {
@@ -178,7 +192,7 @@ func FuzzRead(f *testing.F) {
 		long := Decoding(3, 1<<40)
 		for _, b := range []*Batch{feeding(1, 1), feeding(0, 1), feeding(2000, 1_000_000), &long} {
 			for m := range p.Rows {
-				if p.Step(m, b) < 0 || p.Overhead(m, b.Rows) < 0 || p.Latency() < 0 {
+				if p.Step(m, b) <= 0 || p.Overhead(m, b.Rows) < 0 || p.Latency() < 0 {
 					t.Fatalf("negative time of %+v", p.Rows[m])
 				}
 				p.Outside(m, b)

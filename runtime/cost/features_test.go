@@ -23,9 +23,10 @@ func drawn(t *rapid.T) (b Batch, rows [][3]float64) {
 			Start:   rapid.IntRange(0, 4000).Draw(t, "start"),
 			Tokens:  make([]event.Token, rapid.IntRange(1, 600).Draw(t, "tokens")),
 			Prefill: rapid.Bool().Draw(t, "prefill"),
+			Sample:  rapid.Bool().Draw(t, "sample"),
 		}
 		p, d := float64(len(r.Tokens)), 0.0
-		if !r.Prefill {
+		if r.Sample && !r.Prefill { // a part of a prefill has no decode token
 			p, d = p-1, 1
 		}
 		e.Rows = append(e.Rows, r)

@@ -154,11 +154,12 @@ func (p Profile) Scaled(factors []float64) (Profile, error) {
 }
 
 // Step returns how long one step takes on the model with that index among
-// Rows (see [Profile.For]). An index outside Rows is a programming error and
-// panics.
+// Rows (see [Profile.For]). That is a nanosecond at least: in virtual time steps
+// of none would go on for ever at the same moment. An index outside Rows is a
+// programming error and panics.
 func (p *Profile) Step(model int, b *Batch) time.Duration {
 	ns := math.Round(p.Rows[model].ms(b) * float64(time.Millisecond))
-	return time.Duration(min(ns, maxStep))
+	return time.Duration(min(max(ns, 1), maxStep))
 }
 
 // ms is the step time before rounding. Every sum is taken, also those of other

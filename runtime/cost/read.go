@@ -9,12 +9,24 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
+)
+
+// Bounds of what a file may say: its length in bytes, the positions of a pool
+// (the books of one take memory), and devices.
+const (
+	maxFile    = 1 << 20
+	maxKV      = 100_000_000
+	maxDevices = 1024
 )
 
 // Read reads a profile from JSON and checks it. Unknown fields are refused:
 // a misspelt coefficient would silently be zero. The file name is for errors.
 func Read(r io.Reader, file string) (Profile, error) {
-	text, err := io.ReadAll(r)
+	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("it is longer than %d bytes, as no profile is; name a file of one", maxFile)
+	}
 	if err != nil {
 		return Profile{}, fmt.Errorf("cost profile %s: %w", file, err)
 	}
@@ -50,6 +62,9 @@ func (p *Profile) check() error {
 	}
 	if !within(p.LatencyMs, maxMillis) {
 		return fmt.Errorf("latency_ms is %v; it must lie in 0 to %v", p.LatencyMs, maxMillis)
+	}
+	if err := errors.Join(printable("name", p.Name), printable("source", p.Source)); err != nil {
+		return err
 	}
 	seen := map[string]bool{}
 	for i := range p.Rows {
@@ -100,12 +115,12 @@ func (r *Row) check() error {
 		return fmt.Errorf("hinge_tokens belongs to the feature set %s and the row is %s", hinge, r.Set())
 	case !within(r.HingeTokens, most):
 		return fmt.Errorf("hinge_tokens is %v; give tokens, 0 or more", r.HingeTokens)
-	case r.KVTokens < 0:
-		return fmt.Errorf("kv_tokens is %d; give tokens, or leave it out", r.KVTokens)
-	case r.TP < 0:
-		return fmt.Errorf("tp is %d; give a number of devices, or leave it out", r.TP)
+	case r.KVTokens < 0 || r.KVTokens > maxKV:
+		return fmt.Errorf("kv_tokens is %d; give 1 to %d tokens, or leave it out", r.KVTokens, maxKV)
+	case r.TP < 0 || r.TP > maxDevices:
+		return fmt.Errorf("tp is %d; give 1 to %d devices, or leave it out", r.TP, maxDevices)
 	}
-	if err := r.checkBox(set); err != nil {
+	if err := errors.Join(printable("model", r.Model), r.checkBox(set)); err != nil {
 		return err
 	}
 	return r.Quality.check()
@@ -148,6 +163,11 @@ func (q *Quality) check() error {
 			return fmt.Errorf("%s of the fit is %+v; errors are shares", e.field, e.of)
 		}
 	}
+	for _, field := range q.Zeroed {
+		if err := printable("zeroed of the fit", field); err != nil {
+			return err
+		}
+	}
 	switch {
 	case q.Batches < 0:
 		return fmt.Errorf("batches of the fit is %d", q.Batches)
@@ -157,6 +177,17 @@ func (q *Quality) check() error {
 		return fmt.Errorf("stretch of the fit is %v; give what all batches took over what the fit says", q.Stretch)
 	case !within(q.StallMs, maxMillis):
 		return fmt.Errorf("stall_ms of the fit is %v; it must lie in 0 to %v", q.StallMs, maxMillis)
+	}
+	return nil
+}
+
+// printable refuses texts that a terminal takes for commands, or that break a
+// line of a table.
+func printable(field, text string) error {
+	for _, r := range text {
+		if !unicode.IsGraphic(r) {
+			return fmt.Errorf("%s %q has a character that cannot be printed; leave it out", field, text)
+		}
 	}
 	return nil
 }

@@ -75,6 +75,17 @@ func TestLinksAreQueues(t *testing.T) {
 	})
 }
 
+// Whose pen is lost in a clone is not lost in its original.
+func TestCloneLosesForItself(t *testing.T) {
+	f := cluster(t, 2)
+	f.lost = map[event.ReqID]bool{7: true}
+	g := f.Clone()
+	g.lost[8] = true
+	if !g.Lost(7) || f.Lost(8) {
+		t.Errorf("lost in the clone: %v, in the original: %v", g.lost, f.lost)
+	}
+}
+
 // BenchmarkLink is a message put on its way and the oldest delivered, with so
 // many under way: the time does not depend on how many.
 func BenchmarkLink(b *testing.B) {

@@ -6,9 +6,9 @@
 //
 // The invariant that matters: rungs are compared within pairs. Every rung runs
 // every concurrency with every seed, a seed gives the same requests whatever the
-// rung, and only cells that differ in nothing but the rung are divided by one
-// another. A cell that was not run is missing and marked as such, never filled
-// in.
+// rung, and only cells of one seed are divided by one another: at one concurrency
+// in the table, at that where either rung carries most in the service-level view.
+// A cell that was not run is missing and marked as such, never filled in.
 //
 // It is pure: it is given a function that runs one setting, and has no clock, no
 // cluster and no file. Read rung.go, then grid.go (what is run, in which order),

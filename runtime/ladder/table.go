@@ -15,8 +15,8 @@ type Value struct {
 }
 
 // Ratio is by how much a figure exceeds that of another rung: the geometric mean
-// over pairs of equal concurrency and seed, with its 95 % interval. Of one pair
-// the interval is 0 to +Inf, of none Pairs is 0.
+// over pairs of equal seed, with its 95 % interval. Of one pair the interval is 0
+// to +Inf, of none Pairs is 0.
 type Ratio struct {
 	Of, To string // rungs
 	N, ToN int    // their concurrencies

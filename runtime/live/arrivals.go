@@ -38,8 +38,9 @@ func (s *schedule) advance(speed float64) bool {
 	return true
 }
 
-// hold moves an arrival that a pause held back, and with it all behind it.
-func (s *schedule) hold(until int64) { s.due = max(s.due, until) }
+// hold moves the arrival that is due, and with it all behind it, by the length of
+// a pause.
+func (s *schedule) hold(pause int64) { s.due += pause }
 
 // Offered is what the open loop asked of the cluster so far.
 type Offered struct {
@@ -101,34 +102,45 @@ func (r *Runtime) Offered() Offered {
 
 // arrivals is the loop that says when a request is due. It waits for the clock
 // and nothing else, so no slow step and no full queue delays the next arrival.
-// While the runtime is paused arrivals are held back, and the schedule goes on
-// from there.
 func (c *client) arrivals(ctx context.Context) {
 	s := newSchedule(c.rt.cfg.Arrivals, c.rt.Now())
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for s.advance(c.speed()) {
-		timer.Reset(time.Duration(s.due - c.rt.Now()))
-		select {
-		case <-timer.C:
-		case <-c.over:
+		if !c.await(ctx, s, timer) {
 			return
-		case <-ctx.Done():
-			return
-		}
-		for c.rt.paused.Load() {
-			select {
-			case <-c.resumed:
-				s.hold(c.rt.Now())
-			case <-c.over:
-				return
-			case <-ctx.Done():
-				return
-			}
 		}
 		c.in.put(clientItem{op: opArrive, offset: s.offset, due: s.due})
 	}
 	c.in.put(clientItem{op: opNoMore})
+}
+
+// await waits until the next arrival is due; false when none is wanted any more.
+// While the runtime is paused the schedule stands still, as it does in virtual time.
+func (c *client) await(ctx context.Context, s *schedule, timer *time.Timer) bool {
+	for {
+		now, paused := c.rt.Now(), c.rt.paused.Load()
+		var due <-chan time.Time
+		switch {
+		case paused:
+		case s.due <= now:
+			return true
+		default:
+			timer.Reset(time.Duration(s.due - now))
+			due = timer.C
+		}
+		select {
+		case <-due:
+		case <-c.turned:
+		case <-c.over:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+		if paused {
+			s.hold(c.rt.Now() - now)
+		}
+	}
 }
 
 // speed is the factor on the paced clock; the live one has none.
@@ -139,10 +151,10 @@ func (c *client) speed() float64 {
 	return c.rt.cfg.Pacer.Speed()
 }
 
-// nudge lets arrivals that a pause held back come.
+// nudge lets the arrivals hear that a pause has begun or ended.
 func (c *client) nudge() {
 	select {
-	case c.resumed <- struct{}{}:
+	case c.turned <- struct{}{}:
 	default:
 	}
 }

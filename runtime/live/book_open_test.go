@@ -175,7 +175,7 @@ func TestSchedule(t *testing.T) {
 		{1, 0, 1.5},
 		{2, 0, 1.625}, // half of the gap
 		{0.5, 0, 2.125},
-		{1, 5e9, 2.375}, // held until 5
+		{1, 2.625e9, 2.375}, // held until 5
 		{1, 0, 5.25},
 	} {
 		if !s.advance(c.speed) || s.due != int64(c.due*1e9) || s.offset != time.Duration(i+1)*250*time.Millisecond {

@@ -171,8 +171,9 @@ func turn(t *testing.T, rt *live.Runtime, s *setup, rng *rand.Rand) {
 		rt.Status()
 		rt.SetPaused(false)
 	case 5:
-		if name := pick("r2r", "me", "random", "small_only", "wild", s.router); rt.SetRouter(name) != nil && name[0] != 'w' && name != s.router {
-			t.Errorf("%s does not load", name) // the file may be broken at the moment
+		name := pick("r2r", "me", "random", "small_only", "wild", s.router)
+		if err := rt.SetRouter(name); err != nil && name[0] != 'w' && name != s.router {
+			t.Errorf("%s does not load: %v", name, err) // the file may be broken at the moment
 		}
 	case 6, 7:
 		for _, k := range rt.Knobs() {

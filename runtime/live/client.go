@@ -39,7 +39,7 @@ const (
 type client struct {
 	rt       *Runtime
 	in       *mailbox[clientItem]
-	resumed  chan struct{} // the arrivals may go on after a pause
+	turned   chan struct{} // a pause has begun or ended
 	over     chan struct{} // closed when the book takes no more arrivals
 	overOnce sync.Once
 	aborts   []chan struct{}
@@ -51,7 +51,7 @@ type client struct {
 func newClient(rt *Runtime) *client {
 	c := &client{
 		rt: rt, in: newMailbox[clientItem](),
-		resumed: make(chan struct{}, 1), over: make(chan struct{}),
+		turned: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	c.book = newBook(&rt.cfg, rt.host, rt.tell)
 	return c

@@ -87,6 +87,9 @@ func (c *Config) check() error {
 	case c.Horizon < 0 || c.Latency < 0:
 		return fmt.Errorf("horizon %v and latency %v; neither may be below 0", c.Horizon, c.Latency)
 	}
+	if c.Emulated {
+		c.Pacer.Emulate()
+	}
 	if c.Pacer == nil && c.Virtual {
 		c.Pacer = paced.NewPacer()
 		c.Pacer.SetSpeed(0)

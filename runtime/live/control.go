@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -80,9 +82,9 @@ func (c *control) init(r *Runtime) error {
 		return err
 	}
 	c.declared = c.knobs.Declare(p)
-	for name, v := range r.cfg.Params {
+	for _, name := range slices.Sorted(maps.Keys(r.cfg.Params)) { // in one order, as each is a record
 		old, _ := c.knobs.Get(name)
-		if err := c.knobs.Set(name, v, "flag"); err != nil {
+		if err := c.knobs.Set(name, r.cfg.Params[name], "flag"); err != nil {
 			return err
 		}
 		c.declared = append(c.declared, c.moved(p, name, old)...)

@@ -18,7 +18,7 @@ import (
 
 // mostLate is how late, on the wall, a core may hear of a fact and make up for
 // it. What lies beyond is given up: the machine is too slow.
-const mostLate = 200 * time.Millisecond
+const mostLate = 500 * time.Millisecond
 
 // date is the time at which a fact is stated that was due at a time, 0 for now.
 func (s *subserver) date(due int64) int64 {
@@ -32,12 +32,6 @@ func (s *subserver) date(due int64) int64 {
 	}
 	s.last = max(s.last, due)
 	return s.last
-}
-
-// between says whether the core is to be asked for a batch before it hears of a
-// fact that was due at a time: under a profile it would have been.
-func (s *subserver) between(due int64) bool {
-	return s.stated && due > s.last && s.rt.cfg.profile() != nil
 }
 
 // runStep runs a batch that was ordered at a time.

@@ -10,3 +10,6 @@ func (r *Runtime) Look() {
 
 // Took is how long the newest table took, which may be set.
 func (r *Runtime) Took() *time.Duration { return &r.planner.took }
+
+// GuardW is the guard W by what is measured or the cost profile says.
+func (r *Runtime) GuardW() time.Duration { return time.Duration(r.ctl.guardW()) }

@@ -127,6 +127,8 @@ func (p *planner) predict(e *metrics.Estimate, spec *plan.Spec, best *plan.Answe
 		return inForce
 	case event.Fixed:
 		return p.expect(e, spec, best, to.B).Throughput
+	case event.LockStep:
+		return best.Lockstep.Throughput
 	}
 	return 0
 }

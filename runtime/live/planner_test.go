@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +123,15 @@ func planAsRequestsComeAndGo(t *testing.T) {
 	}
 	if plans, _ = looked(rt, sub); len(plans) != 1 || plans[0].Predicted != plans[0].Eager {
 		t.Fatalf("thresholds of 1 are not eager: %+v", plans)
+	}
+	if err := rt.SetPolicy("lock-step"); err != nil {
+		t.Fatal(err)
+	}
+	if plans, _ = looked(rt, sub); len(plans) != 1 || plans[0].Predicted != plans[0].Lockstep || plans[0].Predicted <= 0 {
+		t.Fatalf("what lock-step gives is not predicted: %+v", plans)
+	}
+	if b := rt.Status().B; !slices.Equal(b, []int{n / 2, 1}) {
+		t.Errorf("lock-step of %d waits for %v", n/2, b)
 	}
 }
 

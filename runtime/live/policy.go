@@ -70,6 +70,8 @@ func (c *control) vector() []int {
 		if t := c.policy.Table; len(t) > 0 {
 			copy(out, t[min(c.concurrency, len(t))-1])
 		}
+	case event.LockStep:
+		out[event.Front] = min(c.concurrency, c.rt.cfg.Seats)
 	}
 	return out
 }

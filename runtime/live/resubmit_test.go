@@ -1,10 +1,12 @@
 package live_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/live"
@@ -69,6 +71,30 @@ func TestResubmitIsNoFirstCandidate(t *testing.T) {
 	sameAnswers(t, "resubmitted", want, got)
 	if n := switches(t, recs, true); n.taken == 0 {
 		t.Error("no request was resubmitted; the test has lost its sense")
+	}
+}
+
+// The guard W is twice the slowest decode step, and under Resubmit the large model
+// has no step without a prefill: those are its steps.
+func TestGuardOfResubmitted(t *testing.T) {
+	s := setup{
+		models: []string{"tiny-37k", "tiny-3.7m"}, router: "r2r", params: map[string]float64{"threshold": 0.05},
+		tasks: referenceTasks(t, 4), concurrency: 4, core: live.CoreOptions{Resubmit: true}, tape: tape.New(),
+	}
+	sub := s.tape.Subscribe()
+	rt := newRuntime(t, s)
+	rt.Start()
+	<-rt.Done()
+	closeRuntime(t, rt)
+	recs := sub.Next(nil, 0)
+	least, steps := time.Duration(math.MaxInt64), 0
+	for i := range recs {
+		if ev := recs[i].Event; ev != nil && ev.Kind == event.StepDone && recs[i].Core == 1 {
+			least, steps = min(least, time.Duration(ev.Step.ExecNs)), steps+1
+		}
+	}
+	if w := rt.GuardW(); steps == 0 || w < 2*least {
+		t.Errorf("W is %v and the shortest of %d steps of the large model took %v", w, steps, least)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"tokenrouter/scripting"
 )
 
-// SetPaused stops or resumes the start of batches; steps that run end.
+// SetPaused stops or resumes the start of batches; steps that run end. In virtual
+// time it stops the time, and what is due at the present moment still happens.
 func (r *Runtime) SetPaused(on bool) {
 	if r.paused.Swap(on) == on {
 		return

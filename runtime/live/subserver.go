@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/runner"
 	"tokenrouter/runtime/sched"
@@ -19,6 +20,7 @@ import (
 // found.
 type item struct {
 	due   int64
+	noted bool // with pending.comes
 	ev    *event.Event
 	done  *stepOut
 	swap  *swap
@@ -46,13 +48,14 @@ type work struct {
 }
 
 // outbound is what an inter-model loop moves: a message to one peer, or to all of
-// them a piece of news or the wish to drain.
+// them a piece of news or the wish to drain. A mark goes to nobody.
 type outbound struct {
 	at    int64 // when the core sent it
 	to    event.Peer
 	peer  *event.PeerReq
 	news  event.Event
 	drain *sync.WaitGroup
+	mark  int64 // end of the step whose messages are all delivered when this is
 }
 
 // load is what a subserver publishes about itself for the routers of others.
@@ -79,8 +82,11 @@ type subserver struct {
 	outs   []event.Output // in virtual time: of the running batch
 	runErr error
 
-	last   int64 // when the last fact was stated
-	stated bool  // one was since the core was last asked for a batch
+	queue   []item // found in the mailbox and not handled yet
+	last    int64  // when the last fact was stated
+	stated  bool   // one was since the core was last asked for a batch
+	until   int64  // it waits for who is late, at most so long; 0: for nobody
+	pending pending
 
 	drain    *sync.WaitGroup // to be told once, when no batch runs
 	lastLoad tape.Load
@@ -103,20 +109,16 @@ func (s *subserver) decode(ctx context.Context) {
 	var box []item
 	for {
 		box = s.in.take(box)
-		for i := range box {
-			s.handle(&box[i])
-			if i+1 < len(box) && s.between(box[i+1].due) {
-				s.dispatch()
-			}
-			box[i] = item{}
-		}
+		s.queue = append(s.queue, box...)
+		clear(box)
+		s.hear()
 		s.dispatch()
 		s.flush()
 		s.drained()
 
 		var wake <-chan time.Time
-		if s.wakeAt > 0 {
-			timer.Reset(time.Duration(s.wakeAt - s.rt.Now()))
+		if at := s.alarm(); at > 0 {
+			timer.Reset(time.Duration(at - s.rt.Now()))
 			wake = timer.C
 		}
 		select {
@@ -124,12 +126,17 @@ func (s *subserver) decode(ctx context.Context) {
 			return
 		case <-s.in.note:
 		case <-wake:
-			gen := s.wakeGen
-			due := s.wakeAt
-			s.wakeAt = 0
-			s.step(&event.Event{Kind: event.Wake, Gen: gen}, due)
 		}
 	}
+}
+
+// alarm is when the decode loop has to look again, 0 for never: the core asked for
+// it, or a peer is waited for.
+func (s *subserver) alarm() int64 {
+	if s.until > 0 && (s.wakeAt == 0 || s.wakeAt <= s.rt.Now() || s.until < s.wakeAt) {
+		return s.until
+	}
+	return s.wakeAt
 }
 
 // dispatch lets the core start a batch, at the time of the last fact if there was
@@ -140,9 +147,13 @@ func (s *subserver) dispatch() {
 		due = s.last
 	}
 	if s.core.Running() == nil && !s.rt.paused.Load() {
+		if s.awaits(due) {
+			return
+		}
 		s.step(&event.Event{Kind: event.Dispatch}, due)
 	}
 	s.stated = false
+	s.acted()
 }
 
 func (s *subserver) handle(it *item) {
@@ -164,6 +175,7 @@ func (s *subserver) handle(it *item) {
 // finishStep asks the router about every row and states the step's result.
 func (s *subserver) finishStep(d *stepOut, due int64) {
 	res := &event.StepResult{Batch: d.batch.ID, ExecNs: d.execNs}
+	defer s.ended()
 	t0 := time.Now()
 	s.answer(res, d.batch, d.outs, d.err)
 	if res.Err == "" {
@@ -174,10 +186,11 @@ func (s *subserver) finishStep(d *stepOut, due int64) {
 }
 
 // measure keeps the mean decode step, from which the guard W is set. Steps with
-// prefill rows are left out: W is twice the slowest decode step.
+// prefill rows are left out: W is twice the slowest decode step. Under Resubmit
+// they count, as a model whose every visit begins anew has no other ones.
 func (s *subserver) measure(d *stepOut) {
 	for i := range d.batch.Rows {
-		if d.batch.Rows[i].Prefill {
+		if !s.rt.cfg.Core.Resubmit && !cost.Decodes(&d.batch.Rows[i]) {
 			return
 		}
 	}
@@ -193,9 +206,9 @@ func (s *subserver) measure(d *stepOut) {
 	s.stepNs.Store(old + (d.execNs-old)/16)
 }
 
-// step states a fact that is due at a time to the core, records it with the orders it gave, and
-// carries them out. A Dispatch that started nothing changed nothing and is not
-// recorded.
+// step states a fact that is due at a time to the core, records it with the orders
+// it gave, and carries them out. A Dispatch that started nothing changed nothing
+// and is not recorded.
 func (s *subserver) step(ev *event.Event, due int64) {
 	ev.At = s.date(due)
 	s.stated = true
@@ -214,6 +227,7 @@ func (s *subserver) step(ev *event.Event, due int64) {
 func (s *subserver) obey(c *event.Command, at int64) {
 	switch c.Kind {
 	case event.RunBatch:
+		s.begins(c.Batch, at)
 		s.jobs.put(work{free: s.frees, batch: c.Batch, at: at})
 		s.frees = nil
 	case event.SendPeer:
@@ -296,6 +310,10 @@ func (s *subserver) carry(ctx context.Context) {
 }
 
 func (s *subserver) deliver(ctx context.Context, o *outbound) {
+	if o.mark > 0 {
+		s.delivered(o.mark)
+		return
+	}
 	due := o.at
 	if l := s.rt.cfg.Pacer.Latency(); l > 0 && o.drain == nil {
 		due += int64(l)
@@ -304,18 +322,18 @@ func (s *subserver) deliver(ctx context.Context, o *outbound) {
 		}
 	}
 	if o.peer != nil {
-		s.rt.subs[o.to].in.put(item{due: due, ev: &event.Event{Kind: event.PeerIn, Peer: o.peer}})
+		s.rt.subs[o.to].post(due, &event.Event{Kind: event.PeerIn, Peer: o.peer})
 		return
 	}
 	for p := range s.rt.subs {
 		if event.Peer(p) == s.self {
 			continue
 		}
-		it := item{drain: o.drain}
-		if o.drain == nil {
-			ev := o.news
-			it.due, it.ev = due, &ev
+		if o.drain != nil {
+			s.rt.subs[p].in.put(item{drain: o.drain})
+			continue
 		}
-		s.rt.subs[p].in.put(it)
+		ev := o.news
+		s.rt.subs[p].post(due, &ev)
 	}
 }

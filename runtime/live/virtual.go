@@ -65,11 +65,12 @@ func (v *virtual) listen() {
 	v.rt.client.in.note = v.note
 }
 
-// due is when something happens next; false if nothing does by itself.
+// due is when something happens next; false if nothing does by itself. When all is
+// over, timers that are still out are nothing; what was told at the end is heard.
 func (v *virtual) due() (at int64, ok bool) {
 	at, ok = v.sim.Next()
 	if v.hurried() {
-		return at, ok && !(v.over && v.sim.Fabric().Idle())
+		return at, ok && (at <= v.sim.Now() || !(v.over && v.sim.Fabric().Idle()))
 	}
 	if v.coming && (!ok || v.arrival.due < at) {
 		at, ok = v.arrival.due, true
@@ -104,6 +105,8 @@ func (v *virtual) drive(ctx context.Context) {
 			v.advance(at)
 		case h > 0 && (v.ended || !ok || at > h):
 			noted = v.reach(ctx, h)
+		case ok && at <= v.sim.Now() && v.rt.paused.Load():
+			v.advance(at) // what a person does while time stands still
 		case !ok || v.rt.paused.Load():
 			v.pace.stop()
 			noted = v.wait(ctx, 0)

@@ -201,6 +201,55 @@ func TestVirtualControls(t *testing.T) {
 	})
 }
 
+// Time that stands still, in a pause or behind the last request, keeps nobody from
+// hearing what a person does: on the wall clock neither.
+func TestStandstillIsNotDeaf(t *testing.T) {
+	for name, config := range map[string]func(*testing.T) live.Config{
+		"sim": func(t *testing.T) live.Config {
+			cfg := flat(t, 2, 0.3, event.Policy{Kind: event.Eager})
+			cfg.Pacer = paced.NewPacer()
+			return cfg
+		},
+		"emulated": func(t *testing.T) live.Config { return hosted(t, 2, event.Policy{Kind: event.Eager}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := config(t)
+				cfg.Limit = 2
+				rt, err := live.New(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := &watched{T: t, rt: rt, sub: cfg.Tape.Subscribe()}
+				told := func() int {
+					if err := rt.SetPolicy("fixed:1,2"); err != nil {
+						t.Error(err)
+					}
+					return count(w.after(time.Second), func(r *tape.Record) bool { return r.Event != nil && r.Event.Kind == event.SetPolicy })
+				}
+				rt.Start()
+				w.after(time.Second)
+				rt.SetPaused(true)
+				w.after(time.Second)
+				rt.Cancel(1)
+				ended := count(w.after(time.Second), func(r *tape.Record) bool { _, ok := r.Host.(*tape.Result); return ok })
+				if n := told(); ended != 1 || n != 2 {
+					t.Errorf("while paused %d requests ended and %d cores heard of a policy, want 1 and 2", ended, n)
+				}
+				rt.SetPaused(false)
+				rt.Cancel(2)
+				<-rt.Done()
+				w.after(time.Second)
+				if n := told(); n != 2 {
+					t.Errorf("at the end %d cores heard of a policy, want 2", n)
+				}
+				closeRuntime(t, rt)
+				checkTape(t, setup{models: loopModels, kvTokens: 2 << 13}, w.all())
+			})
+		})
+	}
+}
+
 // TestVirtualRefuses: the clock of a run in virtual time is its own.
 func TestVirtualRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

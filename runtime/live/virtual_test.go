@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
@@ -46,6 +48,23 @@ func show(r *tape.Record) string {
 		return fmt.Sprintf("%d @%d core %d load %+v", r.Seq, r.At, r.Core, *r.Load)
 	}
 	return fmt.Sprintf("%d @%d core %d %s %+v", r.Seq, r.At, r.Core, r.Host.Name(), r.Host)
+}
+
+// Knobs that flags set are recorded in one order, not in that of a map.
+func TestKnobsOfFlagsInOrder(t *testing.T) {
+	cfg := flat(t, 1, 0, event.Policy{})
+	cfg.Router, cfg.Horizon = "chance", time.Millisecond
+	cfg.Params = map[string]float64{"small_middle": 0.1, "small_large": 0.2, "replace": 0, "middle_small": 0.3, "middle_large": 0.4, "large_small": 0.5}
+	_, recs := runConfig(t, cfg)
+	var set []string
+	for i := range recs {
+		if k, ok := recs[i].Host.(*tape.Knob); ok && k.Source == "flag" {
+			set = append(set, k.Knob)
+		}
+	}
+	if len(set) != len(cfg.Params) || !slices.IsSorted(set) {
+		t.Errorf("recorded are %v", set)
+	}
 }
 
 // The same seed and flags give the same tape, byte for byte, on one processor and

@@ -269,19 +269,7 @@ func (b *Board) runBatch(p event.Peer, batch *event.Batch, t int64) {
 		}
 		e.move(runs, p, t)
 		c.in = append(c.in, e)
-		if e.resumed != p {
-			continue
-		}
-		if row.Prefill {
-			e.resumed = event.None
-			continue
-		}
-		e.extended += len(row.Tokens)
-		if row.Sample {
-			n.resumes++
-			n.extended += int64(e.extended)
-			e.resumed = event.None
-		}
+		e.feed(p, row, &n)
 	}
 	if n != (peerCount{}) {
 		b.count(p, &n)

@@ -320,3 +320,34 @@ func TestBeforeTheFirstRequest(t *testing.T) {
 	same(t, "marks", len(b.Marks()), 0)
 	same(t, "need", b.Compare(8200*ms).Need, "nothing has changed yet")
 }
+
+// A request that is back is back also where its KV was taken meanwhile, as at
+// every switch under Resubmit: the board counts as the summary does.
+func TestBackWithoutKV(t *testing.T) {
+	b, r := metrics.NewBoard(2), metrics.NewRun(2)
+	s := newScript(b, r)
+	s.arrive(0, 1, 20)
+	first := row(1, 20)
+	first.Prefill, first.PromptLen = true, 20
+	s.run(0, 0, event.RuleEager, first)
+	s.done(10*ms, 0, 10*ms, drop(1, 1))
+	s.command(10*ms, 0, event.Command{Kind: event.Preempt, Req: 1, N: 20})
+	hop(s, 10*ms, 0, 1, 1, 1)
+	first.Tokens = make([]event.Token, 20)
+	s.run(10*ms, 1, event.RuleEager, first)
+	s.done(40*ms, 1, 30*ms, keep(1, 0))
+	s.emit(40*ms, 1, 1, 20)
+	hop(s, 40*ms, 1, 0, 1, 2)
+	back := row(1, 5) // 4 that it had, and the one that the other wrote
+	back.Prefill, back.PromptLen, back.Start, back.Cached, back.Recomputed = true, 20, 16, 16, 4
+	s.run(40*ms, 0, event.RuleEager, back)
+	s.done(50*ms, 0, 10*ms, keep(1, 0))
+	s.emit(50*ms, 0, 1, 21)
+	sum, small := r.Summary(50*ms), b.Snapshot(50 * ms).Peers[0]
+	same(t, "resumes", sum.Resumes, 1)
+	same(t, "extended beyond one", sum.Extended, 0)
+	same(t, "recomputed", sum.Recomputed, 4)
+	same(t, "hops on the board", small.Hops, 1)
+	near(t, "tokens of a hop on the board", small.ExtendPerHop, 1, 0)
+	same(t, "recomputed on the board", small.Recomputed, 4)
+}

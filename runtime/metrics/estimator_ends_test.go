@@ -259,3 +259,21 @@ func TestEstimatePredictsTheCores(t *testing.T) {
 		near(t, "predicted tokens/s by those measured", got.Throughput/measured, 1.005, 0.015)
 	}
 }
+
+// A part of a prefill that samples nothing is no decode row: steps are counted as
+// a cost profile is asked.
+func TestPartsOfAPrefillDecodeNothing(t *testing.T) {
+	e := metrics.NewEstimator(2, metrics.EstimatorOptions{})
+	s := newScript(e)
+	part := row(1, 8)
+	part.Start, part.Sample, part.PromptLen = 8, false, 40
+	for i := range int64(6) {
+		s.run(i*20*ms, 0, event.RuleEager, part)
+		s.done((i*20+12)*ms, 0, 12*ms)
+	}
+	got := e.Estimate()
+	same(t, "decode batches", got.Steps[0].N, 0)
+	same(t, "batches with prefill tokens", got.Steps[0].PrefillN, 6)
+	near(t, "decode rows", got.Mix[0].Decode, 0, 0)
+	near(t, "prefill tokens of a row", got.Mix[0].Tokens, 8, 1e-9)
+}

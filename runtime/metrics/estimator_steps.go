@@ -19,9 +19,9 @@ type stepTimes struct {
 	now         brought // by the running batch
 }
 
-// brought is what batches feed, counted as cost.Profile.Step is asked: a row that
-// begins a prefill brings prefill tokens only, any other one is a decode row with
-// its first token and brings prefill tokens beyond it.
+// brought is what batches feed, counted as cost.Of does: a row that decodes is a
+// decode row with one token and brings prefill tokens beyond it, any other one
+// brings prefill tokens only.
 type brought struct{ rows, decode, tokens float64 }
 
 func newStepTimes(halfLife float64) stepTimes {
@@ -45,7 +45,7 @@ func (s *stepTimes) start(b *event.Batch, at int64) {
 	s.now = brought{rows: float64(len(b.Rows))}
 	for i := range b.Rows {
 		n := float64(len(b.Rows[i].Tokens))
-		if b.Rows[i].Prefill {
+		if !cost.Decodes(&b.Rows[i]) {
 			s.now.tokens += n
 			continue
 		}
@@ -76,7 +76,7 @@ func (s *stepTimes) done(r *event.StepResult, at int64) bool {
 // Mix is what a row of a batch brings in the mean, over the half-life of step
 // times.
 type Mix struct {
-	Decode float64 // share of decode rows, the rest begin a prefill
+	Decode float64 // share of decode rows, the rest are prefill
 	Tokens float64 // prefill tokens: of prompts, and what resumed rows feed beyond one
 }
 

@@ -48,7 +48,7 @@ type Answer struct {
 	Result       // of B*
 
 	Eager    Result // B = (1, ..., 1)
-	Lockstep Result // B = (N, 1, ..., 1): all wait for the slowest (TokenRouter paper, throughput model)
+	Lockstep Result // B = (N, 1, ..., 1), or the cap where that is less: all wait for the slowest (TokenRouter paper, throughput model)
 
 	Low, High float64 // tokens/s of B* while the step time of one model but the first is up to 2 % off
 	Flips     bool    // within that band another vector beats B* by more than 0.1 % and more than noise; not asked under a bound on P99
@@ -102,7 +102,7 @@ func Best(s *Spec, o Options) (Answer, error) {
 	a.Curve = slices.Clone(q.points)
 	slices.SortFunc(a.Curve, func(x, y Point) int { return slices.Compare(x.B, y.B) })
 	eager, lock := ones(len(s.P)), ones(len(s.P))
-	lock[0] = s.N
+	lock[0] = s.most(0)
 	if a.Eager, err = q.report(eager); err != nil {
 		return Answer{}, err
 	}

@@ -49,7 +49,18 @@ func TestBestMethods(t *testing.T) {
 			near(t, "lock-step", a.Lockstep.Throughput, 1000*float64(n)/(6+27.9*(1-math.Pow(.65, float64(n)))), 2e-3)
 		}
 	}
-	a, err := Best(pair(1024, .35, 6, 27.9), Options{})
+	few := pair(12, .35, 6, 27.9)
+	few.Cap, few.B = []int{4, 12}, []int{4, 1}
+	full, err := Chain(few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Best(few, Options{Method: ByChain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "lock-step with 4 seats for 12", a.Lockstep.Throughput, full.Throughput, 1e-9)
+	a, err = Best(pair(1024, .35, 6, 27.9), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,8 @@ func (s *Sim) At(at int64, fn func()) { s.plan(at, control, act{fn: fn}) }
 // is being handled, what was told before, and steps and messages that end now,
 // and before any dispatch. It may be called in Tap, in Source, in functions given
 // to At and between two calls of Advance. What ev points to must not change any
-// more. With Clients 0 requests come by it: Arrive at the front, with rising ids.
+// more. With Clients 0 requests come by it: Arrive at the front, with ids from 1 on
+// that rise.
 func (s *Sim) Tell(p event.Peer, ev event.Event) { s.plan(s.now, told, act{core: p, ev: ev}) }
 
 // SetPolicy puts p in force everywhere, after what is being handled and before

@@ -19,8 +19,12 @@ var nan = math.NaN()
 // A run in pieces of any length is the run in one piece, and what was measured
 // at any moment is of the time so far.
 func TestAdvanceInPieces(t *testing.T) {
-	whole, want := logged(t, open(t, 23))
-	cfg := open(t, 23)
+	inPieces(t, open(t, 23))
+	inPieces(t, full(t, 23))
+}
+
+func inPieces(t *testing.T, cfg sim.Config) {
+	whole, want := logged(t, cfg)
 	var log []entry
 	cfg.Tap = func(core event.Peer, ev *event.Event, cmds []event.Command) {
 		log = append(log, entry{core, ev, cmds})

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,72 @@ func TestCloneContinues(t *testing.T) {
 			}
 			if !reflect.DeepEqual(results[1], whole) || !reflect.DeepEqual(results[2], whole) {
 				t.Errorf("%s, seed %d:\noriginal %+v\nclone %+v\nwhole %+v", name, seed, results[1], results[2], whole)
+			}
+		}
+	}
+}
+
+// A clone and its original are apart where they are told different things, in
+// turns: neither notices the other, nor changes what the tap was given before. The
+// tap itself stays with the original.
+func TestCloneIsApart(t *testing.T) {
+	told := func(s *sim.Sim, k int) {
+		for i := range 1 + k%5 {
+			s.Tell(event.Front, event.Event{Kind: event.Cancel, Req: event.ReqID(10 + 3*k + i)})
+		}
+		s.SetPolicy(event.Policy{Kind: event.Fixed, B: []int{1, 1 + k%2, 2}, W: 60 * ms})
+	}
+	start := func(log *[]entry) *sim.Sim {
+		s := begin(t, full(t, 41))
+		watch(s, log)
+		for _, k := range []int{4, 3} { // so that places in the list of facts are free
+			told(s, k)
+			s.Advance(s.Now() + 500*ms)
+		}
+		told(s, 2)
+		return s
+	}
+	on := func(s *sim.Sim, k int) {
+		s.Advance(s.Now() + 50*ms)
+		told(s, k) // outstanding while the other goes on
+	}
+	const rounds = 20
+	var alone [2][]entry // the original and the clone, each for itself
+	before := 0
+	for i := range alone {
+		s := start(&alone[i])
+		before = len(alone[i])
+		for k := range rounds {
+			on(s, 5+k+2*i)
+		}
+	}
+	for _, cloneFirst := range []bool{true, false} {
+		var logs [2][]entry
+		s := start(&logs[0])
+		c, err := s.Clone()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Step(); len(logs[0]) != before {
+			t.Error("the clone speaks to the tap of its original")
+		}
+		if c, err = s.Clone(); err != nil {
+			t.Fatal(err)
+		}
+		logs[1] = slices.Clone(logs[0])
+		watch(c, &logs[1])
+		for k := range rounds {
+			if !cloneFirst {
+				on(s, 5+k)
+			}
+			on(c, 7+k)
+			if cloneFirst {
+				on(s, 5+k)
+			}
+		}
+		for i := range logs {
+			if !bytes.Equal(encode(logs[i]), encode(alone[i])) {
+				t.Errorf("the clone first: %v; number %d of original and clone does not go on as alone", cloneFirst, i)
 			}
 		}
 	}

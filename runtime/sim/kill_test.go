@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"testing"
+	"time"
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/rng"
@@ -18,6 +19,14 @@ func killed(t testing.TB, seed uint64, timeout int64) (*sim.Sim, *int) {
 		two := of(t, spec, seed, second)
 		cfg.Cluster, cfg.Source, cfg.Step = two.Cluster, two.Source, two.Step
 		cfg.Policy.B = []int{1, 3}
+	}
+	if seed%3 == 1 {
+		cfg.Contention = make([][]float64, len(cfg.Cluster))
+		for i := range cfg.Contention {
+			cfg.Contention[i] = make([]float64, len(cfg.Cluster))
+			cfg.Contention[i][(i+1)%len(cfg.Cluster)] = 1.5
+		}
+		cfg.Overhead = func(int, int) time.Duration { return time.Millisecond }
 	}
 	for i := range cfg.Cluster {
 		cfg.Cluster[i].Timeout = timeout

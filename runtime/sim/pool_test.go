@@ -18,7 +18,7 @@ import (
 func pool(t testing.TB, streams int, until int64) sim.Config {
 	spec := plan.Spec{
 		N:    streams,
-		P:    [][]float64{{0.8, 0.15, 0.05}, {0.6, 0.3, 0.1}, {1, 0, 0}},
+		P:    [][]float64{{0.9, 0.07, 0.03}, {0.5, 0.45, 0.05}, {1, 0, 0}},
 		K:    [][]float64{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}},
 		Step: []plan.Latency{{Base: 60, PerRow: 0.01}, {Base: 100, PerRow: 0.02}, {Base: 200, PerRow: 0.04}},
 		B:    []int{1, 1 + streams/50, 1 + streams/50},
@@ -41,7 +41,8 @@ func pool(t testing.TB, streams int, until int64) sim.Config {
 
 // A pool of thousands of streams goes on and stays whole: with the tag
 // invariants every core is checked as it goes, and the cluster is at the end. The
-// memory printed is the most that the process ever had.
+// memory printed is the most that the process ever had. The long run takes
+// minutes: go test -tags "soak invariants" -timeout 30m -run Thousands -v.
 func TestThousandsOfStreams(t *testing.T) {
 	s := begin(t, pool(t, poolStreams, poolSeconds*second))
 	r := s.Run()
@@ -57,15 +58,15 @@ func TestThousandsOfStreams(t *testing.T) {
 			peak = string(m[1])
 		}
 	}
-	t.Logf("%d streams, %d active at the end, %d virtual seconds, invariants %v: %.0f tok/s, %d requests over, %d events; mean batch %.0f, %.0f, %.0f; %d MiB from the system, most resident %s",
-		poolStreams, active, poolSeconds, sched.Enabled, r.Rate, r.Finished, r.Events,
-		r.Cores[0].MeanBatch, r.Cores[1].MeanBatch, r.Cores[2].MeanBatch, mem.Sys>>20, peak)
+	t.Logf("%d streams, %d active at the end, %d virtual seconds, invariants %v: %.0f tok/s, %d requests over, %d events; %d MiB from the system, most resident %s",
+		poolStreams, active, poolSeconds, sched.Enabled, r.Rate, r.Finished, r.Events, mem.Sys>>20, peak)
 	if active != poolStreams || r.Failed > 0 || r.Finished < poolStreams*poolSeconds/100 {
 		t.Errorf("%d of %d streams active, %d requests over, %d failed", active, poolStreams, r.Finished, r.Failed)
 	}
 	for m, c := range r.Cores {
-		if c.Busy < 0.5 || c.MaxWait > 10*second {
-			t.Errorf("model %d is busy for %.2f of the time, a row waited %d ns", m, c.Busy, c.MaxWait)
+		t.Logf("model %d: busy %.2f, mean batch %.0f, %.0f ready and waiting", m, c.Busy, c.MeanBatch, c.Waiting)
+		if c.Busy < 0.5 || c.MeanBatch < float64(poolStreams)/60 {
+			t.Errorf("model %d is busy for %.2f of the time with %.0f rows; there is work for all", m, c.Busy, c.MeanBatch)
 		}
 	}
 }

@@ -207,23 +207,25 @@ func (s *Sim) endStep(p event.Peer, c *coreState) {
 	b := c.batch
 	c.batch = nil
 	s.books.ended(p, s.now, b, c)
-	step, rows := &s.step, s.rows[:0]
+	step, rows := &s.step, s.rows
 	if s.cfg.Tap != nil {
-		step, rows = &s.kept.steps.take(1)[0], s.kept.rows.take(len(b.Rows))[:0]
-	}
-	core := s.fab.Core(p)
-	for i := range b.Rows {
-		row := &b.Rows[i]
-		if !row.Sample {
-			continue
+		step, rows = &s.kept.steps.take(1)[0], s.kept.rows.take(len(b.Rows))
+	} else {
+		if len(rows) < len(b.Rows) {
+			rows = make([]event.RowResult, 2*len(b.Rows))
+			s.rows = rows
 		}
-		rows = append(rows, event.RowResult{Req: row.Req})
+		clear(rows[:len(b.Rows)])
 	}
-	if s.cfg.Tap == nil {
-		s.rows = rows
+	n := 0
+	for i := range b.Rows {
+		if row := &b.Rows[i]; row.Sample {
+			rows[n].Req = row.Req
+			n++
+		}
 	}
-	*step = event.StepResult{Batch: b.ID, Rows: rows, ExecNs: c.takes}
-	s.cfg.Source.Answer(s.now, p, core, b, step)
+	*step = event.StepResult{Batch: b.ID, Rows: rows[:n:n], ExecNs: c.takes}
+	s.cfg.Source.Answer(s.now, p, s.fab.Core(p), b, step)
 	s.tell(p, event.Event{Kind: event.StepDone, Step: step})
 }
 

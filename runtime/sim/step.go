@@ -50,7 +50,7 @@ func (s *Sim) alone(p event.Peer, b *event.Batch) int64 {
 // state lets the end of the batch that core p executes until at be stated.
 func (s *Sim) state(p event.Peer, c *coreState, at int64) {
 	if s.cfg.Overhead != nil {
-		at += int64(s.cfg.Overhead(int(p), len(c.batch.Rows)))
+		at += max(0, int64(s.cfg.Overhead(int(p), len(c.batch.Rows))))
 	}
 	c.end++
 	s.queue.put(due{at: at, class: stepDone, core: p, id: c.end})

@@ -103,6 +103,9 @@ func (t *Tape) Subscribe() *Sub {
 	return s
 }
 
+// ended is what a closed subscription stands at. Nothing is ever put there.
+var ended chunk
+
 // Sub reads a tape at its own pace. It belongs to one goroutine.
 type Sub struct {
 	tape  *Tape
@@ -157,8 +160,10 @@ func (s *Sub) next(dst []Record, max int) []Record {
 	return dst
 }
 
-// Close ends the subscription.
+// Close ends the subscription: Next gives nothing any more, and whoever still
+// holds it does not hold the records that follow.
 func (s *Sub) Close() {
+	s.cur, s.pos = &ended, 0
 	s.tape.mu.Lock()
 	delete(s.tape.subs, s)
 	s.tape.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"weak"
 
 	"pgregory.net/rapid"
 
@@ -204,8 +205,8 @@ func TestReady(t *testing.T) {
 	if signalled() {
 		t.Error("ready after Close")
 	}
-	if got := s.Next(nil, 0); len(got) != 4 {
-		t.Errorf("%d records are left to read, want 4", len(got))
+	if got := s.Next(nil, 0); len(got) != 0 {
+		t.Errorf("%d records are left to read after Close", len(got))
 	}
 }
 
@@ -269,4 +270,64 @@ func BenchmarkAppend(b *testing.B) {
 			}
 		})
 	}
+}
+
+// Behind counts what the slowest reader lacks, and Room receives when one has read
+// or is gone.
+func TestBehind(t *testing.T) {
+	tp := New()
+	if tp.Behind() != 0 {
+		t.Error("behind without a reader")
+	}
+	tp.AppendHost(0, event.None, &Closed{})
+	slow, fast := tp.Subscribe(), tp.Subscribe()
+	for i := range 600 {
+		tp.AppendHost(int64(i), event.None, &Closed{})
+	}
+	fast.Next(nil, 0)
+	if n := tp.Behind(); n != 600 {
+		t.Errorf("%d behind, want 600", n)
+	}
+	select {
+	case <-tp.Room():
+	default:
+		t.Error("no room after a read")
+	}
+	slow.Next(nil, 450)
+	if n := tp.Behind(); n != 150 {
+		t.Errorf("%d behind, want 150", n)
+	}
+	<-tp.Room()
+	slow.Close()
+	<-tp.Room()
+	if n := tp.Behind(); n != 0 {
+		t.Errorf("%d behind without the slow reader", n)
+	}
+}
+
+// A closed subscription that somebody still holds, as a recorder does that has
+// reached its size cap, must not hold the tape from there on.
+func TestClosedSubscriptionHoldsNoRecords(t *testing.T) {
+	tp := New()
+	s := tp.Subscribe()
+	tp.Append(make([]Record, 3)...)
+	s.Next(nil, 1)
+	chunks := []weak.Pointer[chunk]{weak.Make(s.cur)}
+	s.Close()
+	for range 3 {
+		tp.Append(make([]Record, chunkSize)...)
+		chunks = append(chunks, weak.Make(tp.tail))
+	}
+	runtime.GC()
+	for i, c := range chunks[:3] {
+		if c.Value() != nil {
+			t.Errorf("chunk %d of 4 is still held", i)
+		}
+	}
+	if got := s.Next(nil, 0); len(got) != 0 {
+		t.Errorf("%d records after Close", len(got))
+	}
+	s.Close()
+	runtime.KeepAlive(s)
+	runtime.KeepAlive(tp)
 }

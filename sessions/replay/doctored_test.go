@@ -168,14 +168,10 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-// A doctored session on disk is told as one in memory, in one line.
-func TestDoctoredSession(t *testing.T) {
-	o, recs, _ := whole(t)
-	i := every(recs, 3, func(r *tape.Record) bool { return r.Command != nil && r.Command.Kind == event.Emit })[1]
-	c := *recs[i].Command
-	c.Token ^= 1
-	recs[i].Command = &c
-	s, err := store.Create(t.TempDir(), o.Manifest, store.Options{})
+// stored replays records from a session on disk that was closed behind them.
+func stored(t *testing.T, m store.Manifest, recs []tape.Record) replay.Report {
+	t.Helper()
+	s, err := store.Create(t.TempDir(), m, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,6 +185,17 @@ func TestDoctoredSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// A doctored session on disk is told as one in memory, in one line.
+func TestDoctoredSession(t *testing.T) {
+	o, recs, _ := whole(t)
+	i := every(recs, 3, func(r *tape.Record) bool { return r.Command != nil && r.Command.Kind == event.Emit })[1]
+	c := *recs[i].Command
+	c.Token ^= 1
+	recs[i].Command = &c
+	r := stored(t, o.Manifest, recs)
 	want := fmt.Sprintf("differs at record %d (%s, %.6f s): the tape has emit r%d pos=%d token=%d, the core orders emit r%d pos=%d token=%d",
 		recs[i].Seq, event.Role(recs[i].Core, 2), float64(recs[i].At)/1e9, c.Req, c.Pos, c.Token, c.Req, c.Pos, c.Token^1)
 	if r.Equal() || r.String() != want {
@@ -243,20 +250,7 @@ func TestEndsTooEarly(t *testing.T) {
 	for recs[len(recs)-1].Event == nil && recs[len(recs)-1].Command == nil {
 		recs = recs[:len(recs)-1]
 	}
-	s, err := store.Create(t.TempDir(), o.Manifest, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tp := tape.New()
-	s.Record(tp)
-	tp.Append(recs...)
-	if err := s.Close("finished"); err != nil {
-		t.Fatal(err)
-	}
-	r, err := replay.Session(open(t, s.Path()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := stored(t, o.Manifest, recs)
 	if r.Equal() || !strings.Contains(r.String(), "the tape has no record any more, the core orders ") {
 		t.Errorf("%v", &r)
 	}

@@ -87,7 +87,7 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 		return nil, err
 	}
 	c.session, err = store.Create(dir, c.manifest(w), store.Options{
-		Vocab: c.cast.vocab, MaxBytes: limit,
+		Vocab: c.cast.vocab, MaxBytes: limit, Steady: f.virtual() && *f.Speed == 0 && !w.watch,
 		Go: func(fn func()) { c.guard.Go("session recorder", nil, fn) },
 	})
 	if err != nil {

@@ -140,16 +140,18 @@ func sameRows(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// sameTape A B: the newest sessions of two folders hold the same records. (What
-// lies together in a frame on disk depends on when it was written.)
+// sameTape A B: the tapes of the newest sessions of two folders are the same,
+// byte for byte.
 func sameTape(ts *testscript.TestScript, neg bool, args []string) {
 	var records []iter.Seq2[tape.Record, error]
+	var files []string
 	for _, dir := range args {
 		path, err := store.Find([]string{ts.MkAbs(dir)}, store.Latest)
 		ts.Check(err)
 		s, err := store.Open(path)
 		ts.Check(err)
 		records = append(records, s.Records())
+		files = append(files, ts.ReadFile(filepath.Join(path, "tape.trlog")))
 	}
 	next, stop := iter.Pull2(records[1])
 	defer stop()
@@ -165,6 +167,9 @@ func sameTape(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if _, _, more := next(); differs == "" && more {
 		differs = "the second goes on"
+	}
+	if differs == "" && files[0] != files[1] {
+		differs = "the records are equal, the files are not"
 	}
 	if n == 0 || (differs == "") == neg {
 		ts.Fatalf("of %d records: %s", n, differs)

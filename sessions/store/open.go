@@ -34,6 +34,7 @@ type Report struct {
 	Bytes   int64 // of the tape that can be used
 	LastAt  int64 // ns since the session began, of the last record
 	Missing uint64
+	virtual bool // its seconds are not those of the wall
 	Cut     *format.Cut
 }
 
@@ -48,7 +49,11 @@ func (r *Report) String() string {
 	var parts []string
 	switch {
 	case !r.Closed:
-		parts = append(parts, "the session was not closed, at most its last second is missing")
+		last := "second"
+		if r.virtual {
+			last = "frame"
+		}
+		parts = append(parts, "the session was not closed, at most its last "+last+" is missing")
 	case r.Stopped != "":
 		parts = append(parts, "recording stopped before the run ended ("+r.Stopped+")")
 	default:
@@ -84,7 +89,7 @@ func OpenWith(path string, opts format.Options) (*Opened, error) {
 		return nil, fmt.Errorf("the session %s cannot be read: %w", path, err)
 	}
 	t := &o.tape
-	o.Report = Report{Records: t.Records, Bytes: t.Good, LastAt: t.LastAt, Missing: t.Missing, Cut: t.Cut}
+	o.Report = Report{Records: t.Records, Bytes: t.Good, LastAt: t.LastAt, Missing: t.Missing, Cut: t.Cut, virtual: m.Clock == "sim"}
 	if c := m.Closed; c != nil {
 		r := &o.Report
 		r.Closed, r.Reason, r.Stopped = true, c.Reason, c.Stopped

@@ -69,7 +69,9 @@ func (r *recorder) run() {
 		case <-timer.C:
 			if flush {
 				r.drain(r.tape.Seq())
-				r.write()
+				if !r.s.steady {
+					r.write()
+				}
 				flush = false
 			}
 			if r.unsync && time.Since(r.synced) >= syncEvery {

@@ -33,6 +33,9 @@ const stamp = "20060102-150405"
 type Options struct {
 	Vocab    [][]byte // the bytes of every token id, so that export needs no model
 	MaxBytes int64    // size cap of the tape, 0 = DefaultMaxBytes
+	// Steady fills every frame however long that takes, so that the same records
+	// make the same file. A process that is killed loses the frame being filled.
+	Steady bool
 	// Go starts the recorder's goroutine; nil = a plain one.
 	Go func(func())
 }
@@ -43,6 +46,7 @@ type Session struct {
 	dir      string
 	file     *os.File
 	max      int64
+	steady   bool
 	spawn    func(func())
 	bytes    atomic.Int64
 	records  atomic.Uint64
@@ -116,7 +120,7 @@ func stemOf(file string) string {
 
 func fill(path string, m Manifest, o Options) (*Session, error) {
 	m.Format, m.TapeFormat, m.Closed = ManifestVersion, format.Version, nil
-	s := &Session{dir: path, max: o.MaxBytes, spawn: o.Go, manifest: m, stop: make(chan struct{})}
+	s := &Session{dir: path, max: o.MaxBytes, steady: o.Steady, spawn: o.Go, manifest: m, stop: make(chan struct{})}
 	if s.max <= 0 {
 		s.max = DefaultMaxBytes
 	}

@@ -68,7 +68,32 @@ func TestVirtualTimeKeys(t *testing.T) {
 			t.Errorf("the help says %q:\n%s", gone, text)
 		}
 	}
-	if !strings.Contains(text, "slower or faster, now ×125") {
-		t.Errorf("the help does not tell the speed:\n%s", text)
+	for _, want := range []string{"slower or faster, now ×125", "as fast as ours virtual time passes", "which no model wrote; their text means nothing"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the help does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// In virtual time the last line tells of the speed also where there is little room.
+func TestVirtualTimeHintsSpeed(t *testing.T) {
+	m, fake := still(t, synth.Paper())
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	if last := ansi.Strip(m.hints().S); strings.Contains(last, "speed") {
+		t.Errorf("paced: %q", last)
+	}
+	fake.set("clock", func(s *Status) { s.Clock = "sim" })
+	m.Update(frameMsg{})
+	if last := ansi.Strip(m.hints().S); !strings.HasPrefix(last, " space pause  -/+ speed  e edit") {
+		t.Errorf("sim: %q", last)
+	}
+	m.Update(keyMsg("x"))
+	if last := ansi.Strip(m.hints().S); !strings.HasPrefix(last, " export as: j JSONL") {
+		t.Errorf("menu: %q", last)
+	}
+	m.Update(keyMsg("esc"))
+	m.Update(keyMsg("p"))
+	if last := ansi.Strip(m.hints().S); !strings.Contains(last, "p close") {
+		t.Errorf("plan: %q", last)
 	}
 }

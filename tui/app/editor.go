@@ -8,12 +8,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// edit finds the router's file and an editor.
+// edit finds the router's file and an editor. A file that cannot become the router
+// is what an editor is for all the more; it is tried again afterwards.
 func (m *model) edit() tea.Cmd {
 	rt, env := m.a.rt, m.a.cfg.Environ
 	return m.later("edit", func() tea.Msg {
 		path, err := rt.Edit()
-		if err != nil {
+		if err != nil && path == "" {
 			return editMsg{err: err}
 		}
 		command, err := editor(env, exec.LookPath)
@@ -57,5 +58,14 @@ func (m *model) startEditor(msg editMsg) tea.Cmd {
 	args := append(append([]string(nil), msg.command[1:]...), msg.path)
 	return tea.ExecProcess(exec.Command(msg.command[0], args...), func(err error) tea.Msg {
 		return editedMsg{msg.path, err}
+	})
+}
+
+// takeEdited takes a file that was no router when the editor opened it, and so is
+// not watched.
+func (m *model) takeEdited(path string) tea.Cmd {
+	return m.later("take", func() tea.Msg {
+		_, err := m.a.rt.Edit()
+		return takenMsg{path, err}
 	})
 }

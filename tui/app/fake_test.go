@@ -39,6 +39,7 @@ type fakeRuntime struct {
 	stuck   bool // Close does not return before its context ends
 	explode bool // Explain and Export panic
 	refuse  error
+	broken  error // the router's file cannot become the router
 	stop    chan struct{}
 }
 
@@ -193,7 +194,7 @@ func (f *fakeRuntime) setPolicy(p event.Policy) error {
 	return nil
 }
 
-func (f *fakeRuntime) Edit() (string, error) { return filepath.Join(f.dir, "r2r.lua"), nil }
+func (f *fakeRuntime) Edit() (string, error) { return filepath.Join(f.dir, "r2r.lua"), f.broken }
 
 func (f *fakeRuntime) Explain(d Decided) string {
 	if f.explode {

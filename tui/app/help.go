@@ -227,7 +227,7 @@ func (m *model) helpWords(width int) []frame.Row {
 		{"pred", "tok/s the plan predicts (how far the measured ones are off)"},
 		{"lock-step", "every model waits for all requests: what B* is compared with"},
 		{"hits", "prompt tokens that the prefix cache had"},
-		{"recomputed", "tokens fed again after a request lost its KV to another"},
+		{"recomputed", "tokens fed again: KV was lost to another, or given back (resubmit)"},
 		{"! waits", "idle for longer than W although something is ready"},
 		{"rows", "tokens computed: committed, or dropped for another to write"},
 		{of, "of them, the part that route sent to this model"},
@@ -236,9 +236,12 @@ func (m *model) helpWords(width int) []frame.Row {
 		{"switches", "changes of writer per token"},
 		{"right", "answers checked since the last change of router or knob, 95 %"},
 		{"late", "paced steps for which this machine was too slow"},
+		{"goes", "how many times as fast as ours virtual time passes"},
+		{"drawn", "tokens by a law, which no model wrote; their text means nothing"},
 	}
+	applies := map[string]bool{"right": m.info.Answers(), "late": !m.virtual(), "goes": m.virtual(), "drawn": m.info.Tokens == "drawn"}
 	for _, w := range words {
-		if w[0] == "right" && !m.info.Answers() || w[0] == "late" && m.virtual() {
+		if yes, asked := applies[w[0]]; asked && !yes {
 			continue
 		}
 		l := frame.NewLine(width, th.G.ASCII)

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"cmp"
+	"slices"
+
 	"tokenrouter/runtime/event"
 	"tokenrouter/tui/frame"
 	"tokenrouter/tui/keys"
@@ -16,7 +19,7 @@ func (m *model) hints() frame.Row {
 		l.Put(th.Strong, "export as: ")
 	}
 	room := m.w - len(end) - 1
-	for _, b := range keys.Table(m.at) {
+	for _, b := range m.hinted() {
 		if b.Hint == "" || b.Show == "" || b.Action == keys.Help || b.Action == keys.Quit {
 			continue
 		}
@@ -25,6 +28,10 @@ func (m *model) hints() frame.Row {
 		case keys.Pause:
 			if m.a.board.Status().Paused {
 				hint = "go on"
+			}
+		case keys.Plan:
+			if m.at == keys.Planning {
+				hint = "close"
 			}
 		case keys.RaiseB:
 			if n := len(m.info.Models); n > 1 {
@@ -49,6 +56,27 @@ func (m *model) hints() frame.Row {
 	l.To(m.w - len(end) - 1)
 	l.Put(th.Key, "?").Put(th.Dim, " help  ").Put(th.Key, "q").Put(th.Dim, " quit")
 	return l.End()
+}
+
+// hinted is the catalogue in the order of the last line. In virtual time speed is
+// what one turns most.
+func (m *model) hinted() []keys.Binding {
+	table := keys.Table(m.at)
+	if m.virtual() {
+		place := func(b keys.Binding) int {
+			switch b.Action {
+			case keys.Pause:
+				return 0
+			case keys.Faster:
+				return 1
+			case keys.Clock:
+				return 3
+			}
+			return 2
+		}
+		slices.SortStableFunc(table, func(x, y keys.Binding) int { return cmp.Compare(place(x), place(y)) })
+	}
+	return table
 }
 
 // offHint is off in as few words as the last line has room for.

@@ -218,6 +218,44 @@ func TestEditor(t *testing.T) {
 	}
 }
 
+// A file that cannot become the router is opened all the same, and tried again
+// when the editor has ended.
+func TestEditsABrokenRouter(t *testing.T) {
+	m, fake := still(t, synth.Paper())
+	m.a.cfg.Environ = []string{"EDITOR=true"}
+	fake.broken = errors.New("r2r.lua:8: boom")
+	_, cmd := m.Update(keyMsg("e"))
+	msg, ok := cmd().(editMsg)
+	if !ok || msg.err != nil || msg.path == "" {
+		t.Fatalf("%+v", msg)
+	}
+	if _, cmd = m.Update(msg); cmd == nil {
+		t.Fatal("the editor is not started")
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fake.broken, "r2r.lua, but it cannot be taken: r2r.lua:8: boom"},
+		{nil, "edited " + msg.path},
+	} {
+		fake.broken = c.err
+		_, again := m.Update(editedMsg{path: msg.path})
+		if again == nil {
+			t.Fatal("it is not tried again")
+		}
+		m.Update(again())
+		m.Update(tea.WindowSizeMsg{Width: 240, Height: 40})
+		if text := ansi.Strip(m.View().Content); !strings.Contains(text, c.want) || c.err == nil && strings.Contains(text, "cannot") {
+			t.Errorf("no %q:\n%s", c.want, text)
+		}
+	}
+	fake.set("router", func(s *Status) { s.Editable = msg.path })
+	if _, again := m.Update(editedMsg{path: msg.path}); again != nil {
+		t.Error("the router that is live is taken again")
+	}
+}
+
 // Without an editor the file is named: saving it elsewhere reloads it all the
 // same.
 func TestEditWithoutEditor(t *testing.T) {

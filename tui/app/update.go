@@ -57,6 +57,7 @@ type (
 		path string
 		err  error
 	}
+	takenMsg  editedMsg
 	copiedMsg struct {
 		what  string
 		text  string
@@ -104,6 +105,12 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.startEditor(msg)
 	case editedMsg:
 		m.report(msg.err, "the editor failed: ", "edited "+msg.path)
+		m.status()
+		if msg.err == nil && m.a.board.Status().Editable != msg.path {
+			return m.takeEdited(msg.path)
+		}
+	case takenMsg:
+		m.report(msg.err, "edited "+msg.path+", but it cannot be taken: ", "edited "+msg.path)
 		m.status()
 	case copiedMsg:
 		return m.copied(msg)

@@ -22,18 +22,21 @@ func (m *Model) bottomRows(lay layout) []frame.Row {
 func (m *Model) knobRows(w, n int) []frame.Row {
 	th, s := m.theme, &m.status
 	focus := m.UI.Focus == FocusKnobs
-	out := []frame.Row{m.rule(w, "knobs  "+s.Router, "", focus)}
-	lines := n - 1 // the last one is B
-	first := 0
-	if len(s.Knobs) > lines {
+	lines := n - 1                // the last one is B
+	below := lines - len(s.Knobs) // lines for what the picked knob is
+	first, tail := 0, ""
+	if below < 0 {
+		below = min(lines/3, 1)
+		lines -= below
 		first = min(max(m.UI.Knob-lines+1, 0), len(s.Knobs)-lines)
+		tail = fmt.Sprintf(" %d-%d of %d ", first+1, first+lines, len(s.Knobs))
 	}
+	out := []frame.Row{m.rule(w, "knobs  "+s.Router, tail, focus)}
 	name := 4
 	for i := range s.Knobs {
 		name = max(name, frame.Width(s.Knobs[i].Name))
 	}
 	name = min(name, w/3)
-	below := lines - len(s.Knobs) // lines for what the picked knob is
 	for i := first; i < min(first+lines, len(s.Knobs)); i++ {
 		out = append(out, m.knobRow(w, name, &s.Knobs[i], i == m.UI.Knob, focus, below < 1))
 	}
@@ -83,6 +86,9 @@ func wrapWords(text string, w, n int) []string {
 	return out
 }
 
+// leastHelp is the room below which the beginning of a knob's help says nothing.
+const leastHelp = 20
+
 func (m *Model) knobRow(w, name int, k *KnobState, picked, focus, help bool) frame.Row {
 	th := m.theme
 	l := m.line.Start(w)
@@ -110,7 +116,7 @@ func (m *Model) knobRow(w, name int, k *KnobState, picked, focus, help bool) fra
 		vs = th.Title
 	}
 	l.Put(vs, fmt.Sprintf("%-6s", value))
-	if help && k.Help != "" && l.Room() > 8 {
+	if help && k.Help != "" && l.Room() > leastHelp {
 		l.Put("", " ").PutClip(th.Dim, k.Help, l.Room())
 	}
 	return l.End()
@@ -272,7 +278,7 @@ func (m *Model) virtualRow(l *frame.Line) frame.Row {
 	th, s := m.theme, &m.status
 	l.Put(th.Dim, " virtual time ").Put(th.Strong, clock(m.latest)).Put(th.Dim, " in ").Put(th.Strong, clock(s.Wall)).Put(th.Dim, " here")
 	if s.Reached > 0 && !s.Paused {
-		l.Put(th.Dim, "   goes ").Put(th.Strong, m.speed(s.Reached))
+		l.Put(th.Dim, "   goes ").Put(th.Strong, m.reached())
 		if m.behind() {
 			l.Put(th.Warn, fmt.Sprintf(" of %s asked for: this machine is the limit", m.speed(s.Speed)))
 		}

@@ -98,22 +98,22 @@ func (m *Model) late(p event.Peer) float64 {
 // where that is little, so is the large share.
 func (m *Model) workLine(p event.Peer, w int) frame.Row {
 	th := m.theme
-	s := &m.figs.snap.Peers[p]
+	s, rates := &m.figs.snap.Peers[p], &m.figs.rates[p]
 	l := m.line.Start(w)
 	if w < 22 {
-		l.Put(th.Role(p, m.n), fmt.Sprintf("%4.0f", s.CommittedPerS)).Put(th.Dim, " kept/s")
+		l.Put(th.Role(p, m.n), fmt.Sprintf("%4d", rates.committed)).Put(th.Dim, " kept/s")
 		return l.End()
 	}
-	l.Put(th.Strong, fmt.Sprintf("%4.0f", s.RowsPerS)).Put(th.Dim, " rows/s")
+	l.Put(th.Strong, fmt.Sprintf("%4d", rates.rows)).Put(th.Dim, " rows/s")
 	gap := " "
 	switch {
 	case w >= 52:
 		gap = "   "
-		l.Put(th.Dim, "   committed").Put(th.Role(p, m.n), fmt.Sprintf("%5.0f", s.CommittedPerS))
+		l.Put(th.Dim, "   committed").Put(th.Role(p, m.n), fmt.Sprintf("%5d", rates.committed))
 	case w >= 34:
-		l.Put(th.Dim, " commit").Put(th.Role(p, m.n), fmt.Sprintf("%4.0f", s.CommittedPerS))
+		l.Put(th.Dim, " commit").Put(th.Role(p, m.n), fmt.Sprintf("%4d", rates.committed))
 	default:
-		l.Put(th.Role(p, m.n), fmt.Sprintf("%5.0f", s.CommittedPerS)).Put(th.Dim, " kept")
+		l.Put(th.Role(p, m.n), fmt.Sprintf("%5d", rates.committed)).Put(th.Dim, " kept")
 		return l.End()
 	}
 	if p != event.Front {
@@ -127,7 +127,7 @@ func (m *Model) workLine(p event.Peer, w int) frame.Row {
 		}
 	}
 	if name := map[bool]string{true: "dropped", false: "drop"}[w >= 52]; (p == event.Front || s.DroppedPerS > 0) && l.Room() >= len(gap)+len(name)+4 {
-		l.Put(th.Dim, gap+name).Put(th.Strong, fmt.Sprintf("%*.0f", len(gap)/2+4, s.DroppedPerS))
+		l.Put(th.Dim, gap+name).Put(th.Strong, fmt.Sprintf("%*d", len(gap)/2+4, rates.dropped))
 	}
 	return l.End()
 }
@@ -187,7 +187,7 @@ func (m *Model) timeLine(p event.Peer, w int, kv bool) frame.Row {
 		load := &m.cores[p].seen.load
 		if load.KVTotal > 0 {
 			name, st := gap+"KV", th.Strong
-			if s.Preempted > 0 {
+			if s.Preempted > 0 && !m.resubmits {
 				name, st = gap+"! KV", th.Warn
 			}
 			putFirst(l, 0, []piece{{th.Dim, name}, {st, percent(float64(load.KVUsed) / float64(load.KVTotal))}})

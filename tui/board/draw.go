@@ -83,6 +83,7 @@ type figures struct {
 	late  int64 // newest record then
 	marks int
 	snap  metrics.Snapshot
+	rates []whole // by role, as shown
 	cmp   metrics.Comparison
 	all   []metrics.Mark
 	bins  []metrics.Bin
@@ -104,16 +105,25 @@ func (m *Model) wall(now int64) int64 {
 
 // columnSpan is the time that a column of the chart stands for: a second, more
 // where virtual time goes so fast that the chart would run through in a moment.
-// It follows the speed asked for, so that columns do not change by themselves;
-// where that has no bound they grow with the session.
+// It follows the speed asked for, so that columns do not change by themselves,
+// and the speed reached where that is far less; where speed has no bound columns
+// grow with the session.
 func (m *Model) columnSpan(now int64, columns int) time.Duration {
 	s := &m.status
 	if !s.Virtual() {
 		return time.Second
 	}
 	need := s.Speed / 4
-	if s.Speed == 0 {
+	switch {
+	case s.Speed == 0:
 		need = float64(now) / 1e9 / float64(max(columns, 1))
+	case s.Reached > 0 && s.Reached < s.Speed/2:
+		need = s.Reached / 4
+		if had := m.figs.span.Seconds(); had > 0 && need < had*1.5 && need > had/8 {
+			return m.figs.span // what is reached changes by itself
+		}
+	case s.Reached == 0 && m.figs.span > 0:
+		return m.figs.span // it is measured anew
 	}
 	for _, span := range []time.Duration{1, 2, 5, 10} {
 		if need <= float64(span) {
@@ -140,6 +150,7 @@ func (m *Model) refresh(now int64, columns int) {
 		in.req.see(m.n)
 	}
 	f.snap = m.fold.Snapshot(now)
+	f.rates = wholes(&f.snap)
 	f.cmp = m.fold.Compare(now)
 	f.all = m.fold.Marks()
 	f.span = m.columnSpan(now, columns)
@@ -287,9 +298,9 @@ func (m *Model) header(w int, now int64) frame.Row {
 		put(th.Strong, " "+m.speed(s.Speed))
 	}
 	if m.behind() {
-		put(th.Warn, " reaches "+m.speed(s.Reached))
+		put(th.Warn, " reaches "+m.reached())
 	}
-	if from := tokensFrom(m.info.Tokens); s.Virtual() || from != models {
+	if from := tokensFrom(m.info.Tokens); s.Virtual() || from != computed {
 		put(th.Dim, gap+from)
 	}
 	if s.Paused {
@@ -314,6 +325,18 @@ func (m *Model) speed(f float64) string {
 	return m.theme.G.Times + fmt.Sprintf("%.3g", f)
 }
 
+// reached writes the speed that was reached, in digits that stand still.
+func (m *Model) reached() string {
+	f := m.status.Reached
+	switch {
+	case f >= 9.95:
+		return m.theme.G.Times + fmt.Sprintf("%.0f", f)
+	case f >= 0.095:
+		return m.theme.G.Times + fmt.Sprintf("%.1f", f)
+	}
+	return m.theme.G.Times + fmt.Sprintf("%.1g", f)
+}
+
 // keepsUp is the part of the speed asked for that a machine has to reach: timers
 // and a screen take a little.
 const keepsUp = 0.9
@@ -324,14 +347,14 @@ func (m *Model) behind() bool {
 	return s.Virtual() && !s.Paused && s.Speed > 0 && s.Reached > 0 && s.Reached < keepsUp*s.Speed
 }
 
-// models write the tokens unless something else is said.
-const models = "models"
+// computed tokens are what models write, unless something else is said.
+const computed = "real tokens"
 
 // tokensFrom says who writes the tokens.
 func tokensFrom(who string) string {
 	switch who {
-	case "", models:
-		return models
+	case "", "models":
+		return computed
 	case "drawn":
 		return "drawn tokens"
 	}

@@ -2,6 +2,7 @@ package board
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,11 +15,12 @@ type eventLine struct {
 	at    int64
 	level tape.Level
 	text  string
-	count int     // how often the same thing was said in a row
-	moved string  // knob with its file, policy, plan or clamp: what goes in many steps; "" for other events
-	hand  bool    // by a person, who makes the steps of one move soon one after another
-	from  float64 // where a knob stood
-	key   string  // of a plan: what makes it another one
+	count int    // how often the same thing was said in a row
+	moved string // knob with its file, policy, plan or clamp: what goes in many steps; "" for other events
+	hand  bool   // by a person, who makes the steps of one move soon one after another
+	wall  int64  // wall time of that
+	from  string // where what was moved stood
+	key   string // of a plan: what makes it another one
 }
 
 // note adds a line. The same words again only count.
@@ -78,7 +80,7 @@ func (m *Model) noteHost(h tape.Host, at int64) {
 		if h.Old == h.New || h.Old == "" || h.Setting == "batch" || h.Setting == "router" {
 			return
 		}
-		m.note(eventLine{at: at, level: tape.Info, text: h.Setting + " " + h.Old + " -> " + h.New})
+		m.noteMove(h.Setting, h.Setting, h.Old, h.New, at)
 	case *tape.Message:
 		if m.planSaid(h.Text) {
 			return
@@ -87,34 +89,53 @@ func (m *Model) noteHost(h tape.Host, at int64) {
 	}
 }
 
-// sameMove is how long after a step another one belongs to the same move.
+// sameMove is how long after a step another one belongs to the same move: wall
+// time, as long as a person takes for it.
 const sameMove = int64(5 * time.Second)
 
 // noteKnob adds a line for a knob that moved.
 func (m *Model) noteKnob(h *tape.Knob, at int64) {
-	e := eventLine{at: at, level: tape.Info, moved: h.Router + " " + h.Knob, hand: true, from: h.Old}
+	m.noteMove(h.Router+" "+h.Knob, "knob "+h.Knob, short(h.Old), short(h.New), at)
+}
+
+// noteMove adds a line for what a person moves in steps: one for the whole move.
+func (m *Model) noteMove(id, name, from, to string, at int64) {
+	e := eventLine{at: at, level: tape.Info, moved: id, hand: true, from: from}
 	if last, ok := m.takeMove(&e); ok {
 		e.from = last.from
 	}
-	e.text = fmt.Sprintf("knob %s %s -> %s", h.Knob, short(e.from), short(h.New))
+	e.text = name + " " + e.from + " -> " + to
 	m.note(e)
 }
 
-// takeMove takes the newest line off if it is the step before e: what moves in
-// many steps stands in one line.
+// moveBack is how many lines a move may lie back: a plan answers each step.
+const moveBack = 3
+
+// takeMove takes the line of the step before e off: what moves in many steps stands
+// in one line, the newest. What nobody moves by hand is one move only as long as
+// nothing else happens.
 func (m *Model) takeMove(e *eventLine) (last eventLine, ok bool) {
-	n := len(m.events)
-	within := quiet
+	e.wall = m.wall(e.at)
+	back := 1
 	if e.hand {
-		within = sameMove
+		back = moveBack
 	}
-	if n == 0 || m.events[n-1].moved != e.moved || e.at-m.events[n-1].at >= within {
-		return eventLine{}, false
+	for i := len(m.events) - 1; i >= max(0, len(m.events)-back); i-- {
+		last = m.events[i]
+		if last.moved != e.moved {
+			if last.moved == "" || last.hand {
+				break
+			}
+			continue // follows from the step before
+		}
+		if !e.hand && e.at-last.at >= quiet || e.hand && e.wall-last.wall >= sameMove {
+			break
+		}
+		m.events = slices.Delete(m.events, i, i+1)
+		m.evLines--
+		return last, true
 	}
-	last = m.events[n-1]
-	m.events = m.events[:n-1]
-	m.evLines--
-	return last, true
+	return eventLine{}, false
 }
 
 // notePolicy says which policy is in force. A table that was planned anew is no

@@ -1,11 +1,15 @@
 package board
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"tokenrouter/runtime/metrics"
 	"tokenrouter/tui/frame"
 )
 
@@ -117,8 +121,12 @@ func (m *Model) putAnswers(l *frame.Line) {
 
 func (m *Model) putLatency(l *frame.Line) {
 	put := func(name string, p50, p99 float64, n int) {
+		unit := " ms"
+		if p99 >= 10_000 {
+			p50, p99, unit = p50/1000, p99/1000, " s"
+		}
 		if n > 0 {
-			m.putField(l, name+" p50", ms(p50), "  p99 "+ms(p99)+" ms")
+			m.putField(l, name+" p50", ms(p50), "  p99 "+ms(p99)+unit)
 		}
 	}
 	s := &m.figs.snap
@@ -236,4 +244,30 @@ func seconds(n int) string { return fmt.Sprintf("%d s", n) }
 
 func answered(g *frame.Glyphs, right, checked int, lo, hi float64) string {
 	return fmt.Sprintf("%.0f %% %s%.0f (%d)", 100*float64(right)/float64(checked), g.PlusMinus, (hi-lo)*50, checked)
+}
+
+// whole are the rates of a subserver in whole numbers, as shown.
+type whole struct{ rows, committed, dropped int }
+
+// wholes rounds so that what is shown adds up: committed tokens by role to those
+// of all, and in each card the rows to committed, dropped and other ones.
+func wholes(s *metrics.Snapshot) []whole {
+	out, order := make([]whole, len(s.Peers)), make([]int, len(s.Peers))
+	left := int(math.Round(s.TokensPerS))
+	for i := range s.Peers {
+		out[i].committed, order[i] = int(s.Peers[i].CommittedPerS), i
+		left -= out[i].committed
+	}
+	rest := func(i int) float64 { return s.Peers[i].CommittedPerS - float64(out[i].committed) }
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(rest(j), rest(i)) })
+	for _, i := range order[:min(max(left, 0), len(order))] {
+		out[i].committed++
+	}
+	for i := range out {
+		p, o := &s.Peers[i], &out[i]
+		o.dropped = int(math.Round(p.DroppedPerS))
+		other := math.Round(p.RowsPerS - p.CommittedPerS - p.DroppedPerS)
+		o.rows = o.committed + o.dropped + max(int(other), 0)
+	}
+	return out
 }

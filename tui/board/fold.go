@@ -153,6 +153,7 @@ func (r *request) settle() {
 }
 
 func (m *Model) command(p event.Peer, cmd *event.Command, at int64) {
+	m.noteLost(p, cmd)
 	switch cmd.Kind {
 	case event.Admit:
 		r := m.request(cmd.Req, at)
@@ -182,9 +183,30 @@ func (m *Model) command(p event.Peer, cmd *event.Command, at int64) {
 		}
 		m.finish(r, cmd.Reason.String(), at)
 	case event.Preempt:
-		m.note(eventLine{at: at, level: tape.Warn, text: "KV of " + m.role(p) + " is short: a request lost its own and will feed it again"})
+		m.cores[p].lost = loss{cmd.Req, at, true}
 	case event.Note:
 		m.noteCmd(p, cmd, at)
+	}
+}
+
+// loss is a request whose KV its core has just taken.
+type loss struct {
+	req  event.ReqID
+	at   int64
+	open bool // not known yet what for
+}
+
+// noteLost warns of KV that a core took for want of blocks. That of a request
+// which it hands off next was given back, as to an ordinary server (resubmit).
+func (m *Model) noteLost(p event.Peer, next *event.Command) {
+	l := m.cores[p].lost
+	m.cores[p].lost.open = false
+	switch {
+	case !l.open:
+	case next.Kind == event.SendPeer && next.Req == l.req:
+		m.resubmits = true
+	default:
+		m.note(eventLine{at: l.at, level: tape.Warn, text: "KV of " + m.role(p) + " is short: a request lost its own and will feed it again"})
 	}
 }
 

@@ -42,6 +42,8 @@ func (m *Model) Inspect(id event.ReqID) bool {
 	if r == nil {
 		return false
 	}
+	m.Leave()
+	r.inspected = true
 	m.UI.inspect = &inspector{req: r, cur: max(r.len()-1, 0), follow: true}
 	return true
 }
@@ -55,7 +57,12 @@ func (m *Model) Inspecting() (event.ReqID, bool) {
 }
 
 // Leave closes the closer look.
-func (m *Model) Leave() { m.UI.inspect = nil }
+func (m *Model) Leave() {
+	if in := m.UI.inspect; in != nil {
+		in.req.inspected = false
+	}
+	m.UI.inspect = nil
+}
 
 // Step moves the token cursor by d.
 func (m *Model) Step(d int) {

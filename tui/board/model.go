@@ -45,13 +45,16 @@ type Model struct {
 	warned  map[string]int64 // warnings of plans, and when they were last given
 	knobs   Knobs            // as they stand
 
+	resubmits bool // hand-offs give KV back, as to ordinary servers
+
 	UI UI
 	// Explain says which line of the router decided a row, or why that cannot be
 	// told; may be nil. It answers at once.
 	Explain func(d Decided) string
 
-	figs figures
-	line *frame.Line // scratch of drawing
+	figs  figures
+	still requestsStill
+	line  *frame.Line // scratch of drawing
 }
 
 // coreState is what the board itself follows of a subserver; rates come from
@@ -61,6 +64,7 @@ type coreState struct {
 	running *batch
 	rows    []event.Row // of the running batch
 	sampled []int       // indices of its sampling rows
+	lost    loss        // the newest one
 	seen    coreLook
 }
 

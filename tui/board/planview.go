@@ -257,7 +257,11 @@ func (s *sheet) kv() {
 		}
 		s.end()
 		if p.Preempted > 0 || p.Recomputed > 0 {
-			s.l.To(sheetLabel).Put(th.Warn, fmt.Sprintf("! %d preempted, %d tokens recomputed", p.Preempted, p.Recomputed))
+			st, text := th.Warn, "! %d preempted, %d tokens recomputed"
+			if m.resubmits {
+				st, text = th.Text, "%d given back at hand-offs, %d tokens recomputed"
+			}
+			s.l.To(sheetLabel).Put(st, fmt.Sprintf(text, p.Preempted, p.Recomputed))
 			s.end()
 		}
 	}

@@ -46,6 +46,7 @@ type Status struct {
 	Reached     float64 // by how much virtual time has gone faster than the wall's of late
 	Wall        int64   // ns of wall time since the session began, where the clock is virtual
 	Paused      bool
+	Over        bool // no request is left, and none will come
 	Concurrency int
 	Policy      string // eager, fixed, table, look-ahead, lock-step
 	B           []int  // threshold per subserver, as set

@@ -229,6 +229,9 @@ func (m *Model) kvLine(p event.Peer, w int) frame.Row {
 	figures := []piece{{th.Strong, fmt.Sprintf("%4d", load.KVUsed)}, {th.Dim, fmt.Sprintf("/%d", load.KVTotal)}}
 	var more [][]piece
 	switch {
+	case m.resubmits && s.Recomputed > 0: // that is what is asked for
+		more = append(more, []piece{{th.Dim, "  recomputed"}, {th.Strong, fmt.Sprintf(" %d", s.Recomputed)}})
+	case m.resubmits:
 	case s.Recomputed > 0:
 		more = append(more, []piece{{th.Warn, fmt.Sprintf("  ! recomputed %d", s.Recomputed)}})
 	case s.Preempted > 0:

@@ -71,10 +71,12 @@ type request struct {
 	away     int64 // when it left home, while it is away
 	prompt   int   // tokens
 
-	tokens   []token
-	gone     int // tokens before tokens[0] that are not kept any more
-	byRole   []int
-	switches int
+	tokens []token
+	gone   int // tokens before tokens[0] that are not kept any more
+	// inspected requests keep their tokens: the text must not move under the cursor.
+	inspected bool
+	byRole    []int
+	switches  int
 
 	hop    uint32 // of the newest message that was taken
 	router []byte // r.state as it travels with the request
@@ -109,10 +111,10 @@ func (r *request) see(peers int) {
 	r.seen = reqLook{true, r.state, r.at, r.prefill, r.away, r.rate(), r.share(peer(peers - 1))}
 }
 
-// look is the newest look, or the first one of a request that has none; an end
-// is seen at once.
+// look is the newest look, or the first one of a request that has none; that it
+// was admitted or has ended is seen at once, as its text is.
 func (r *request) look(peers int) *reqLook {
-	if !r.seen.looked || r.state == finished && r.seen.state != finished {
+	if !r.seen.looked || r.state == finished && r.seen.state != finished || r.state != waiting && r.seen.state == waiting {
 		r.see(peers)
 	}
 	return &r.seen
@@ -129,8 +131,12 @@ func (r *request) push(t token, raw []byte, ascii bool) (let int) {
 	t.nl, t.brk = hasNewline(text), startsWord(text)
 	t.text = frame.Clean(flat(text), ascii)
 	t.w = frame.Width(t.text)
-	if len(r.tokens) >= maxTokens {
-		let = maxTokens / 4
+	most := maxTokens
+	if r.inspected {
+		most = keptTokens
+	}
+	if len(r.tokens) >= most {
+		let = len(r.tokens) - most*3/4
 		r.tokens = append(r.tokens[:0], r.tokens[let:]...)
 		r.gone += let
 	}

@@ -6,11 +6,50 @@ import (
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/tui/frame"
+	"tokenrouter/tui/theme"
 )
 
 // requestRows is the request pane: a title and lay.reqs lines. Every request has
 // its place; a new one takes the place of one that is finished.
 func (m *Model) requestRows(lay layout) []frame.Row {
+	if !m.fast() {
+		return m.requestsNow(lay)
+	}
+	key := requestsKey{m.figs.at, lay, m.UI.Slot, m.UI.top, m.UI.Focus, m.UI.Drops, m.theme}
+	if m.still.rows == nil || m.still.key != key {
+		rows := m.requestsNow(lay)
+		key.top = m.UI.top
+		m.still = requestsStill{key, rows}
+	}
+	return m.still.rows
+}
+
+// tooFast is the speed of virtual time from which on nobody reads along.
+const tooFast = 8
+
+// fast says that texts run by too fast to be read: then they change as seldom as
+// the figures.
+func (m *Model) fast() bool {
+	s := &m.status
+	return s.Virtual() && (s.Speed == 0 || s.Speed >= tooFast)
+}
+
+// requestsStill is the request pane until the figures change or a key is pressed.
+type requestsStill struct {
+	key  requestsKey
+	rows []frame.Row
+}
+
+type requestsKey struct {
+	at        int64 // of the figures
+	lay       layout
+	slot, top int
+	focus     Focus
+	drops     bool
+	theme     *theme.Theme
+}
+
+func (m *Model) requestsNow(lay layout) []frame.Row {
 	th := m.theme
 	slots := m.shownSlots()
 	each := 1
@@ -29,6 +68,9 @@ func (m *Model) requestRows(lay layout) []frame.Row {
 		}
 	}
 	title := fmt.Sprintf("requests  %d active, %d done", active, m.ended)
+	if m.status.Over {
+		title += ", that was all"
+	}
 	if hidden := len(slots) - len(shown); hidden > 0 {
 		title += fmt.Sprintf("  %d-%d of %d", m.UI.top+1, m.UI.top+len(shown), len(slots))
 	}

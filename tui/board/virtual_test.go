@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"tokenrouter/runtime/tape"
 	"tokenrouter/tui/internal/synth"
 	"tokenrouter/tui/theme"
@@ -125,7 +127,7 @@ func TestColumnSpan(t *testing.T) {
 		{"sim", 0, time.Hour, 20 * time.Second},
 	} {
 		s := m.Status()
-		s.Clock, s.Speed = c.clock, c.speed
+		s.Clock, s.Speed, s.Reached = c.clock, c.speed, c.speed
 		m.SetStatus(s)
 		if got := m.columnSpan(int64(c.now), 50); got != c.want {
 			t.Errorf("%s at speed %g after %v: %v, want %v", c.clock, c.speed, c.now, got, c.want)
@@ -139,5 +141,37 @@ func TestHeaderTellsArrivals(t *testing.T) {
 	m.info.Arrivals = "poisson:2.5"
 	if text := Text(m, 120, 36, cl.Now(), true); !strings.Contains(text, "poisson:2.5") || strings.Contains(text, "closed loop") {
 		t.Error(text)
+	}
+}
+
+// Where nobody can read along texts change with the figures; keys and slow speeds
+// see the newest.
+func TestFastTextsStandStill(t *testing.T) {
+	for _, c := range []struct {
+		speed float64
+		still bool
+	}{{0, true}, {1000, true}, {8, true}, {4, false}} {
+		m, cl := virtualSession(c.speed, c.speed)
+		pane := func(wall time.Duration) string {
+			s := m.Status()
+			s.Wall = int64(wall)
+			m.SetStatus(s)
+			m.Add(cl.Until(cl.Now() + 2e8))
+			_, text, _ := strings.Cut(ansi.Strip(frameText(m, cl.Now())), " requests ")
+			text, _, _ = strings.Cut(text, "knobs")
+			return text
+		}
+		first := pane(3 * time.Second)
+		if again := pane(3100 * time.Millisecond); (again == first) != c.still {
+			t.Errorf("speed %g, a tenth of a second on:\n%s\nwas\n%s", c.speed, again, first)
+		}
+		if later := pane(3400 * time.Millisecond); later == first {
+			t.Errorf("speed %g: it stands for ever:\n%s", c.speed, later)
+		}
+		m.UI.Focus = FocusRequests
+		was := m.figs.at
+		if picked := pane(3450 * time.Millisecond); m.figs.at != was || !strings.Contains(picked, "\n▸") && !strings.HasPrefix(picked, "▸") {
+			t.Errorf("speed %g: no pick:\n%s", c.speed, picked)
+		}
 	}
 }

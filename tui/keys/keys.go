@@ -90,6 +90,8 @@ var table = []Binding{
 	{Right, []string{"right", "l"}, "", "", "", inside},
 	{NextSwitch, []string{"n"}, "n/N", "next switch", "next and previous token with another writer", inside},
 	{PrevSwitch, []string{"N"}, "", "", "", inside},
+	{AsJSONL, []string{"j"}, "j", "JSONL, a row per token", "JSONL, a row per token", []Context{Menu}},
+	{AsPerfetto, []string{"p"}, "p", "Perfetto, a timeline", "a trace for ui.perfetto.dev", []Context{Menu}},
 	{Back, []string{"esc"}, "esc", "back", "back to the board", []Context{Inspector, Menu, Helping, Planning}},
 	{Edit, []string{"e"}, "e", "edit", "edit the router; saving reloads it", running},
 	{KnobUp, []string{"right", "l"}, "left/right", "knob", "move the picked knob, H and L by ten steps", onBoard},
@@ -118,8 +120,6 @@ var table = []Binding{
 	{Drops, []string{"d"}, "d", "dropped", "show dropped candidates in the streams", onBoard},
 	{First, []string{"home", "g"}, "g/G", "ends", "first and newest token", inside},
 	{Last, []string{"end", "G"}, "", "", "", inside},
-	{AsJSONL, []string{"j"}, "j", "jsonl, a row per token", "JSONL, a row per token", []Context{Menu}},
-	{AsPerfetto, []string{"p"}, "p", "perfetto, a time line", "a trace for ui.perfetto.dev", []Context{Menu}},
 	{Help, []string{"?"}, "?", "help", "this help", everywhere},
 	{Quit, []string{"q", "ctrl+c"}, "q", "quit", "end the requests, close the session and quit; twice forces", everywhere},
 }

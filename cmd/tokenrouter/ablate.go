@@ -106,6 +106,7 @@ func (a *ablateCmd) prepare() (*ablation, error) {
 	for p := range c.cast.models {
 		b.roles = append(b.roles, event.Role(event.Peer(p), len(c.cast.models)))
 	}
+	a.Tokens = c.flags.Tokens
 	b.about = b.describe(c)
 	b.notes = notesOf(c)
 	return b, nil

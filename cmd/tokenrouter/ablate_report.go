@@ -29,6 +29,7 @@ type aboutJSON struct {
 	TokensFrom  string             `json:"tokens_from"`
 	Profile     *cost.Profile      `json:"profile"` // null on the clock live
 	Contention  []string           `json:"contention"`
+	Jitter      float64            `json:"jitter"`
 	Workload    string             `json:"workload"`
 	MaxTokens   int                `json:"max_tokens"`
 	Temperature float64            `json:"temperature"`
@@ -62,7 +63,7 @@ func (b *ablation) describe(c *cluster) aboutJSON {
 	st, f := c.runtime.Status(), c.flags
 	out := aboutJSON{
 		Program: "tokenrouter " + version(), Models: c.names(), Router: routerLabel(st.RouterFile, st.RouterHash), Params: map[string]float64{},
-		Clock: live.ClockText(st.Clock, st.Profile), TokensFrom: f.Tokens, Contention: append([]string{}, f.Contention...),
+		Clock: live.ClockText(st.Clock, st.Profile), TokensFrom: f.Tokens, Contention: append([]string{}, f.Contention...), Jitter: f.Jitter,
 		Workload: f.Workload, MaxTokens: f.maxNew, Temperature: float64(f.sampling().Temperature), TopK: f.TopK, TopP: f.TopP, Stops: append([]string{}, f.Stop...),
 		Seats: f.Seats, KVTokens: *f.KVTokens, Chunk: f.Chunk, BatchTokens: *f.BatchTokens, NoPrefix: f.NoPrefixCache, Overcommit: f.KVOvercommit,
 		Speed: *f.Speed, Requests: b.limit, Seconds: b.length.Seconds(), WarmUp: b.warmUp.Seconds(),
@@ -140,6 +141,12 @@ func (b *ablation) head() string {
 	}
 	if len(o.Contention) > 0 {
 		clock += ", slowed " + strings.Join(o.Contention, ", ")
+	}
+	if o.Jitter > 0 {
+		clock += fmt.Sprintf(", jitter %g", o.Jitter)
+	}
+	if o.Profile != nil && o.Profile.Stalling() {
+		clock += ", with the profile's stalls"
 	}
 	row("clock", "%s", clock)
 	tokens := map[string]string{tokensModels: "written by the models", tokensDrawn: "drawn by a law"}[o.TokensFrom]

@@ -161,13 +161,13 @@ func (s *screenRuntime) Status() app.Status {
 		Paused: st.Paused, Concurrency: st.Concurrency, Policy: st.Policy.Kind.String(), B: st.B,
 		Routers: s.rt().Routers(), Editable: st.RouterPath,
 	}
+	select {
+	case <-s.rt().Done():
+		out.Over = true
+	default:
+	}
 	if out.Virtual() {
-		still := st.Paused
-		select {
-		case <-s.rt().Done(): // no request is left, so time has nowhere to go
-			still = true
-		default:
-		}
+		still := st.Paused || out.Over // with no request left time has nowhere to go
 		reached, wall := s.speed.read(time.Now(), s.rt().Now(), st.Speed, still)
 		if out.Wall = int64(wall); !still {
 			out.Reached = reached

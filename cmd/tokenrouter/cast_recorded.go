@@ -48,11 +48,15 @@ func (f *clusterFlags) recorded() (*cast, error) {
 	return c, nil
 }
 
-// session is the recorded one that --tokens names.
+// session is the recorded one that --tokens names. From here on --tokens is its
+// name: what is latest may be another one by the next look.
 func (f *clusterFlags) session() (*store.Opened, error) {
 	path, err := findSession(f.Sessions, f.Tokens)
 	if err != nil {
 		return nil, fmt.Errorf("--tokens %s is neither models nor drawn, and no session: %w", f.Tokens, err)
+	}
+	if filepath.Base(f.Tokens) == f.Tokens {
+		f.Tokens = filepath.Base(path)
 	}
 	return store.Open(path)
 }

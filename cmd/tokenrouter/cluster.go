@@ -129,6 +129,7 @@ func (c *cluster) config(w work) (live.Config, error) {
 	if cfg.Contention, err = f.contention(n); err != nil {
 		return cfg, err
 	}
+	cfg.Jitter = f.Jitter
 	cfg.Virtual, cfg.Emulated = f.virtual(), f.Clock == live.ClockEmulated
 	if f.Clock == live.ClockPaced || f.Clock == live.ClockEmulated {
 		cfg.Pacer.SetProfile(&c.profile)
@@ -162,21 +163,18 @@ func (c *cluster) manifest(w work) store.Manifest {
 		Params: map[string]float64{}, Seed: f.Seed, Policy: store.PolicyOf(&st.Policy),
 		Clock: st.Clock, Profile: st.Profile, Speed: st.Speed, Concurrency: f.Concurrency,
 		Seats: f.Seats, KVTokens: *f.KVTokens, Core: storedCore(f.coreOptions()),
-		Workload: store.Workload{Source: "problems", File: w.file, Requests: w.limit, MaxTokens: f.maxNew},
+		Workload: store.Workload{Source: f.Workload, File: w.file, Requests: w.limit, MaxTokens: f.maxNew},
 		Sampling: store.Sampling{TopK: f.TopK, TopP: f.TopP, Stops: f.Stop},
 		Machine:  store.ThisMachine(),
 	}
 	if st.Profile != "" {
-		m.Cost, m.Contention = &c.profile, f.Contention
+		m.Cost, m.Contention, m.Jitter = &c.profile, f.Contention, f.Jitter
 	}
 	if f.Arrivals != closedLoop {
 		m.Workload.Arrivals = f.Arrivals
 	}
-	switch {
-	case w.file != "":
+	if w.file != "" {
 		m.Workload.Source = "tasks"
-	case !f.modelled():
-		m.Workload.Source = f.Workload
 	}
 	if f.Temperature != nil {
 		m.Sampling.Temperature = *f.Temperature

@@ -148,6 +148,15 @@ func printRow(out *strings.Builder, r *cost.Row) {
 		fmt.Fprintln(w)
 	}
 	w.Flush() // into memory
+	for _, s := range []struct {
+		of    *cost.Stalls
+		where string
+	}{{r.Stalls, "steps"}, {r.OverheadStalls, "times between steps"}} {
+		if s.of != nil {
+			fmt.Fprintf(out, "  stalls, drawn beside the coefficients: %.2g %% of the %s are longer by %.3g ms in the mean, %.3g ms at most\n",
+				100*s.of.Share, s.where, s.of.Mean(), slices.Max(s.of.Ms))
+		}
+	}
 	q := r.Quality
 	if q == nil {
 		return
@@ -159,9 +168,8 @@ func printRow(out *strings.Builder, r *cost.Row) {
 	if q.Decode.N > 0 {
 		fmt.Fprintf(out, "    decode only (%d): %s\n", q.Decode.N, fitErrors(q.Decode))
 	}
-	if q.StallShare > 0 {
-		fmt.Fprintf(out, "    stalls, left out of the coefficients: %.2g %% of the batches, longer by %.3g ms in the mean; all batches took %.3f times what the fit says\n",
-			100*q.StallShare, q.StallMs, q.Stretch)
+	if q.Stretch > 0 {
+		fmt.Fprintf(out, "    with stalls all batches took %.3f times what the coefficients say\n", q.Stretch)
 	}
 	if len(q.Zeroed) > 0 {
 		fmt.Fprintf(out, "    came out as 0: %s\n", strings.Join(q.Zeroed, ", "))

@@ -27,12 +27,20 @@ func each(recs []tape.Record) iter.Seq2[tape.Record, error] {
 }
 
 // What a simulation took by a profile is found again: step times, what lies
-// between steps, messages under way.
+// between steps, messages under way, stalls.
 func TestFitGivesTheProfileBack(t *testing.T) {
+	t.Run("steady", func(t *testing.T) { givesTheProfileBack(t, nil, nil) })
+	t.Run("stalls", func(t *testing.T) {
+		givesTheProfileBack(t, &cost.Stalls{Share: 0.04, Ms: []float64{20, 30}}, &cost.Stalls{Share: 0.1, Ms: []float64{4}})
+	})
+}
+
+func givesTheProfileBack(t *testing.T, stalls, between *cost.Stalls) {
 	truth := cost.Profile{Name: "truth", LatencyMs: 0.25, Rows: []cost.Row{
 		{
 			Role: cost.Small, Features: "split", Base: 2.5, PerDecodeRow: 0.05, PerPrefillToken: 0.004, PerDecodeCtx: 1e-4,
 			PerPrefillPair: 1e-6, Overhead: 0.125, OverheadPerRow: 0.0625,
+			Stalls: stalls, OverheadStalls: between,
 		},
 		{
 			Role: cost.Large, Features: "split", Base: 14, PerDecodeRow: 0.1, PerPrefillToken: 0.05, PerDecodeCtx: 2e-4,
@@ -50,6 +58,7 @@ func TestFitGivesTheProfileBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Step, cfg.Overhead, cfg.Latency = truth.Step, truth.Overhead, int64(truth.Latency())
+	cfg.Stall = truth.Stall
 	cfg.Prompt, cfg.Length, cfg.Requests = 100, sim.Exponential(3, 60), 80
 	var recs []tape.Record
 	cfg.Tap = func(core event.Peer, ev *event.Event, cmds []event.Command) {
@@ -90,9 +99,24 @@ func TestFitGivesTheProfileBack(t *testing.T) {
 				t.Errorf("model %d: %v pass between steps of %d rows, the truth is %v", m, took, rows, want)
 			}
 		}
-		if q := got.Rows[m].Quality; q.All.MAPE > 1e-3 || q.StallShare > 0 {
+		if q := got.Rows[m].Quality; truth.Rows[m].Stalls == nil && q.All.MAPE > 1e-3 {
 			t.Errorf("model %d: %+v", m, q)
 		}
+		sameStalls(t, truth.Rows[m].Stalls, got.Rows[m].Stalls)
+		sameStalls(t, truth.Rows[m].OverheadStalls, got.Rows[m].OverheadStalls)
+	}
+}
+
+func sameStalls(t *testing.T, want, got *cost.Stalls) {
+	t.Helper()
+	if want == nil || got == nil {
+		if want != got {
+			t.Errorf("stalls %+v, the truth is %+v", got, want)
+		}
+		return
+	}
+	if math.Abs(got.Share/want.Share-1) > 0.3 || math.Abs(got.Mean()/want.Mean()-1) > 0.1 || slices.Max(got.Ms) > 1.01*slices.Max(want.Ms) {
+		t.Errorf("stalls %+v, the truth is %+v", got, want)
 	}
 }
 

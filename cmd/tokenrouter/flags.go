@@ -136,7 +136,11 @@ func (f *clusterFlags) modelNames() ([]string, error) {
 		names = append(names, strings.TrimSpace(name))
 	}
 	if len(names) < 2 || len(names) > 3 {
-		return nil, fmt.Errorf("--models %q is a list of %d; give two or three, small first (%s)", f.Models, len(names), strings.Join(tiny.Names(), ", "))
+		of := strings.Join(tiny.Names(), ", ")
+		if !f.modelled() {
+			of = "roles or models of --profile"
+		}
+		return nil, fmt.Errorf("--models %q is a list of %d; give two or three, small first (%s)", f.Models, len(names), of)
 	}
 	if f.models > 0 && f.models != len(names) {
 		return nil, fmt.Errorf("%s is of %d models, --models %q names %d", f.given()[0], f.models, f.Models, len(names))

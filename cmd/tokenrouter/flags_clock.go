@@ -22,6 +22,7 @@ type clockFlags struct {
 	Speed      *float64       `placeholder:"F" help:"Factor on the clock; 2 is twice as fast. In virtual time 0 is as fast as the machine can (default: 1; in virtual time 0, but 1 on the board)."`
 	Latency    *time.Duration `placeholder:"D" help:"Clocks by a profile: time that a message between two subservers takes (default: that of the profile)."`
 	Contention []string       `sep:"none" placeholder:"A@B:F" help:"Clock sim: steps of A take F times as long while B runs, such as small@large:1.8, for models that share a device; may be repeated."`
+	Jitter     float64        `placeholder:"CV" help:"Clock sim: each step takes a random factor on its time, lognormal with mean 1 and this coefficient of variation, such as 0.05 (default: 0, none)."`
 	TP         string         `name:"tp" placeholder:"N,N[:F]" help:"Clocks by a profile: devices that each model is spread over, such as 1,2. Step times are multiplied by 1/N, which is the most that it can give; 2:0.6 gives the factor."`
 }
 
@@ -65,6 +66,10 @@ func (f *clockFlags) settleClock() error {
 		return fmt.Errorf("--tokens %s takes no time to compute, and --clock %s goes by that; give --clock emulated, or sim for virtual time", f.Tokens, f.Clock)
 	case len(f.Contention) > 0 && !f.virtual():
 		return fmt.Errorf("--contention slows steps in virtual time; on the clock %s the machine itself does: give --clock sim, or leave it out", f.Clock)
+	case !(f.Jitter >= 0 && f.Jitter <= 10):
+		return fmt.Errorf("--jitter %g; a coefficient of variation lies in 0 to 10, such as 0.05", f.Jitter)
+	case f.Jitter > 0 && !f.virtual():
+		return fmt.Errorf("--jitter varies steps in virtual time; on the clock %s the machine itself does: give --clock sim, or leave it out", f.Clock)
 	case f.Latency != nil && f.Clock == live.ClockLive:
 		return errors.New("--latency takes the place of that of a cost profile, which the clock live does not go by; give --clock paced, emulated or sim")
 	case f.Latency != nil && (*f.Latency < 0 || *f.Latency > time.Minute):

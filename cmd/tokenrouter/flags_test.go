@@ -201,3 +201,25 @@ func TestRunIsDocumented(t *testing.T) {
 		}
 	}
 }
+
+// A trace and a recorded session are run to their end; what has none is not.
+func TestWhatEnds(t *testing.T) {
+	seven := 7
+	for _, c := range []struct {
+		run   runCmd
+		limit int
+	}{
+		{runCmd{}, 100},
+		{runCmd{Requests: &seven}, 7},
+		{runCmd{Seconds: 3}, 0},
+		{runCmd{clusterFlags: clusterFlags{loadFlags: loadFlags{Arrivals: "poisson:2"}}}, 100},
+		{runCmd{clusterFlags: clusterFlags{loadFlags: loadFlags{Arrivals: "trace:a.csv"}}}, 0},
+		{runCmd{clusterFlags: clusterFlags{loadFlags: loadFlags{Arrivals: "trace:a.csv"}}, Requests: &seven}, 7},
+		{runCmd{clusterFlags: clusterFlags{clockFlags: clockFlags{Tokens: "latest"}}}, 0},
+		{runCmd{clusterFlags: clusterFlags{clockFlags: clockFlags{Tokens: tokensDrawn}}}, 100},
+	} {
+		if w, err := c.run.todo(); err != nil || w.limit != c.limit {
+			t.Errorf("%+v: %d requests, %v; want %d", c.run, w.limit, err, c.limit)
+		}
+	}
+}

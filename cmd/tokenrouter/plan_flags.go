@@ -287,8 +287,8 @@ func (c *planCmd) stepTimes(models, n int) ([]plan.Latency, error) {
 }
 
 // profileTimes are those of a profile for decode rows behind a mean context: what
-// a step takes and what lies between it and the next. The model of throughput
-// knows no prefill.
+// a step takes and what lies between it and the next, each with its stalls in the
+// mean. The model of throughput knows no prefill.
 func (c *planCmd) profileTimes(models, n int) ([]plan.Latency, error) {
 	p, err := readProfile(cmp.Or(c.Profile, defaultProfile))
 	if err == nil {
@@ -307,7 +307,7 @@ func (c *planCmd) profileTimes(models, n int) ([]plan.Latency, error) {
 	var out []plan.Latency
 	for i := range p.Rows {
 		base, perRow := p.Affine(i, float64(ctx))
-		out = append(out, plan.Latency{Base: base + p.Rows[i].Overhead, PerRow: perRow + p.Rows[i].OverheadPerRow})
+		out = append(out, plan.Latency{Base: base + p.Rows[i].Overhead + p.MeanStall(i), PerRow: perRow + p.Rows[i].OverheadPerRow})
 	}
 	return out, coarse("--profile", out, n, c.Quantum, "--quantum")
 }

@@ -6,6 +6,9 @@ type ranJSON struct {
 	TokensFrom string  `json:"tokens_from"` // models, drawn, or a session
 	Arrivals   string  `json:"arrivals"`
 	Achieved   float64 `json:"arrivals_per_s"` // that came, 0 in the closed loop
+	Stalls     bool    `json:"stalls"`         // steps stall as the cost profile has it
+	Jitter     float64 `json:"jitter"`
+	Late       int64   `json:"late_steps"` // that took longer here than the cost profile allows
 	WarmUpS    float64 `json:"warm_up_s"`
 	SessionS   float64 `json:"session_s"` // of the clock's time, virtual for sim
 	WallS      float64 `json:"wall_s"`
@@ -22,10 +25,22 @@ func (r *ranJSON) rows(row func(name, format string, args ...any), virtual bool)
 	default:
 		row("tokens from", "session %s; %d answers that it does not have were drawn from its others", r.TokensFrom, r.Unrecorded)
 	}
+	switch {
+	case r.Stalls && r.Jitter > 0:
+		row("steps", "stall as the cost profile has it, and vary by a factor with coefficient of variation %g", r.Jitter)
+	case r.Stalls:
+		row("steps", "stall as the cost profile has it")
+	case r.Jitter > 0:
+		row("steps", "vary by a factor with coefficient of variation %g", r.Jitter)
+	}
 	if r.Arrivals != closedLoop {
 		row("arrivals", "%s; %.3g a second came", r.Arrivals, r.Achieved)
 	}
 	if virtual {
-		row("virtual time", "%.2f s in %.2f s, %.0f times as fast as the clock", r.SessionS, r.WallS, r.Factor)
+		digits := 0
+		if r.Factor < 10 {
+			digits = 1
+		}
+		row("virtual time", "%.2f s in %.2f s, %.*f times as fast as the clock", r.SessionS, r.WallS, digits, r.Factor)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"tokenrouter/runtime/live"
@@ -14,8 +15,8 @@ import (
 // runCmd runs requests without a terminal.
 type runCmd struct {
 	clusterFlags
-	Requests *int    `placeholder:"M" help:"Requests to run (default: 100; with --seconds as many as come)."`
-	Seconds  float64 `placeholder:"S" help:"Ends after so many seconds of the clock's time, virtual ones for sim; what is open then is cut (default: 600 for sim without --requests, else never)."`
+	Requests *int    `placeholder:"M" help:"Requests to run (default: 100; with --seconds, of a trace or of a recorded session as many as come)."`
+	Seconds  float64 `placeholder:"S" help:"Ends after so many seconds of the clock's time, virtual ones for sim; what is open then is cut (default: 600 for sim without --requests, a trace or a recorded session, else never)."`
 	WarmUp   float64 `placeholder:"S" help:"Seconds from the first arrival on that the figures leave out."`
 	Tasks    string  `placeholder:"FILE.jsonl" help:"Run the tasks of a file, {id, question, answer?} a line, instead of a workload; - is standard input."`
 	JSON     bool    `help:"Print the summary as one JSON object."`
@@ -30,7 +31,7 @@ func (s *simCmd) Run() error {
 	if s.Clock != live.ClockSim {
 		return usage(fmt.Errorf("sim runs in virtual time; for --clock %s there is tokenrouter run", s.Clock))
 	}
-	if s.Seconds == 0 && s.Requests == nil {
+	if s.Seconds == 0 && s.Requests == nil && !s.ends() {
 		s.Seconds = simSeconds
 	}
 	return s.runCmd.Run()
@@ -67,7 +68,7 @@ func (r *runCmd) todo() (w work, err error) {
 		return w, fmt.Errorf("--requests %d is less than 1", *r.Requests)
 	case r.Requests != nil:
 		w.limit = *r.Requests
-	case r.Seconds == 0:
+	case r.Seconds == 0 && !r.ends():
 		w.limit = 100
 	}
 	w.horizon = time.Duration(r.Seconds * float64(time.Second))
@@ -86,6 +87,12 @@ func (r *runCmd) todo() (w work, err error) {
 	}
 	w.source, w.limit, w.file = workload.NewList(tasks), len(tasks), r.Tasks
 	return w, nil
+}
+
+// ends tells whether there are only so many requests: a trace and a recorded
+// session are run to their end unless a flag says otherwise.
+func (r *runCmd) ends() bool {
+	return strings.HasPrefix(r.Arrivals, "trace:") || r.Tokens != "" && r.recording()
 }
 
 // execute runs the cluster to its end, or to an interrupt, and prints the
@@ -125,9 +132,15 @@ func (r *runCmd) report(c *cluster, d *driven) *report {
 	}
 	out.ranJSON = ranJSON{
 		TokensFrom: r.Tokens, Arrivals: r.Arrivals, WarmUpS: r.WarmUp, Achieved: c.runtime.Offered().Achieved,
+		Stalls: r.Clock != live.ClockLive && c.profile.Stalling(), Jitter: r.Jitter, Late: d.late,
 		SessionS: d.session.Seconds(), WallS: d.wall.Seconds(), Factor: d.factor(), Unrecorded: d.drawn,
 	}
+	if d.drawn > 0 {
+		d.summary.Correct, d.summary.Total = 0, 0 // an answer that was drawn is neither right nor wrong
+	}
 	out.fill(&d.summary)
-	out.takePlan(d.seen.plan)
+	if r.openLoop() == "" { // else a plan is of the moment in which it was made
+		out.takePlan(d.seen.plan)
+	}
 	return &report{summary: d.summary, models: c.roles(), late: d.late, virtual: r.virtual(), out: out}
 }

@@ -169,7 +169,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"name": "p", "source": "s", "roles": [{"role": "small", "base_ms": 6}, {"role": "large", "base_ms": 27.9}]}`))
 	f.Add([]byte(`{"name": "p", "roles": [{"role": "small", "base_ms": 1e400}]}`))
 	f.Add([]byte(`{"name": "p", "latency_ms": 1, "roles": [{"role": "small", "features": "hinge", "base_ms": 1, "hinge_tokens": 4,
-		"per_token_beyond_ms": 3e6, "overhead_ms": 1, "box": {"tokens": [1, 2]}, "fit": {"stall_share": 0.5, "zeroed": ["base_ms"]}}]}`))
+		"per_token_beyond_ms": 3e6, "overhead_ms": 1, "box": {"tokens": [1, 2]}, "stalls": {"share": 0.5, "ms": [1, 2]}, "fit": {"zeroed": ["base_ms"]}}]}`))
 	for _, p := range builtin() {
 		var text bytes.Buffer
 		if err := p.Write(&text); err != nil {

@@ -4,8 +4,8 @@
 // steps that were measured.
 //
 // The invariant that matters: a step time is a pure function of profile,
-// model and batch. Noise and stalls, where a clock wants them, are drawn
-// elsewhere with a key of its own.
+// model and batch. Stalls, where a clock wants them, are drawn beside it with a
+// key of their own (stalls.go); noise is drawn elsewhere.
 //
 // Read profile.go for the profiles, features.go for what a step time is linear
 // in, read.go for the file, builtin.go for the figures and their sources.

@@ -27,7 +27,7 @@ func TestFormatIsDescribed(t *testing.T) {
 		t.Error("the errors of a fit are not described")
 	}
 	var names []string
-	for _, v := range []any{Profile{}, Row{}, Box{}, Quality{}, Errors{}} {
+	for _, v := range []any{Profile{}, Row{}, Box{}, Quality{}, Errors{}, Stalls{}} {
 		for f := range reflect.TypeOf(v).Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			names = append(names, name)

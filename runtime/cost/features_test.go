@@ -22,8 +22,7 @@ func drawn(t *rapid.T) (b Batch, rows [][3]float64) {
 		r := event.Row{
 			Start:   rapid.IntRange(0, 4000).Draw(t, "start"),
 			Tokens:  make([]event.Token, rapid.IntRange(1, 600).Draw(t, "tokens")),
-			Prefill: rapid.Bool().Draw(t, "prefill"),
-			Sample:  rapid.Bool().Draw(t, "sample"),
+			Prefill: rapid.Bool().Draw(t, "prefill"), Sample: rapid.Bool().Draw(t, "sample"),
 		}
 		p, d := float64(len(r.Tokens)), 0.0
 		if r.Sample && !r.Prefill { // a part of a prefill has no decode token
@@ -265,7 +264,7 @@ func TestReadSets(t *testing.T) {
 		"overhead_ms": 0.5, "overhead_per_row_ms": 0.125,
 		"box": {"tokens": [1, 40]},
 		"fit": {"batches": 80, "all": {"n": 20, "mape": 0.03, "bias": -0.01}, "prefill": {"n": 0, "mape": 0, "bias": 0},
-			"decode": {"n": 20, "mape": 0.03, "bias": -0.01}, "r2": -0.5, "zeroed": ["per_decode_ctx_ms"], "stall_share": 0.01, "stall_ms": 2.5, "stretch": 1.02}
+			"decode": {"n": 20, "mape": 0.03, "bias": -0.01}, "r2": -0.5, "zeroed": ["per_decode_ctx_ms"], "stretch": 1.02}
 	}]}`), "mine.json")
 	if err != nil {
 		t.Fatal(err)
@@ -280,14 +279,8 @@ func TestReadSets(t *testing.T) {
 	if got := p.Latency(); got != 250*time.Microsecond {
 		t.Errorf("latency %v", got)
 	}
-	if share, longer := p.Stall(0); share != 0.01 || longer != 2500*time.Microsecond {
-		t.Errorf("stalls %v, %v", share, longer)
-	}
 	if b := Decoding(41, 1); !p.Outside(0, &b) {
 		t.Error("41 tokens are inside")
-	}
-	if share, longer := (&Profile{Rows: []Row{{}}}).Stall(0); share != 0 || longer != 0 {
-		t.Errorf("stalls of a profile that was not fitted: %v, %v", share, longer)
 	}
 }
 
@@ -309,8 +302,10 @@ func TestReadSetErrors(t *testing.T) {
 		{row(`"box": {"ctx": [0, 1]}`), `ctx of the box belongs to the feature set legacy, cross`},
 		{row(`"box": {"decode_rows": [2, 1]}`), `decode_rows of the box is [2 1]`},
 		{row(`"box": {"decode_rows": [-2, 1]}`), `decode_rows of the box is [-2 1]`},
-		{row(`"fit": {"stall_share": 2}`), `stall_share of the fit is 2`},
-		{row(`"fit": {"stall_ms": -2}`), `stall_ms of the fit is -2`},
+		{row(`"stalls": {"share": 2, "ms": [1]}`), `share of stalls is 2; give a share above 0, 1 at most`},
+		{row(`"overhead_stalls": {"ms": [1]}`), `share of overhead_stalls is 0`},
+		{row(`"stalls": {"share": 0.1}`), `ms of stalls has 0 lengths`},
+		{row(`"stalls": {"share": 0.1, "ms": [1, -2]}`), `ms of stalls has -2; a stall lies in 0 to 3.6e+06`},
 		{row(`"fit": {"batches": -2}`), `batches of the fit is -2`},
 		{row(`"fit": {"stretch": -2}`), `stretch of the fit is -2`},
 		{row(`"fit": {"decode": {"mape": -2}}`), `decode of the fit is`},

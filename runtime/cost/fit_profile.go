@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -50,8 +51,11 @@ var ErrFew = errors.New("too few batches")
 //
 // Step times: least squares of relative errors under coefficients of 0 or more,
 // then five rounds of Huber's weights, so that stalls move nothing; the hinge's
-// place is that of the least errors on a grid. Overhead and latency are fitted
-// alike, from gaps and messages by their absolute errors.
+// place is that of the least errors on a grid. As that is near the median of the
+// errors, all coefficients are then multiplied by one factor with which batches
+// that do not stall take in the mean what they took. Overhead is fitted alike, from
+// gaps by their absolute errors. Latency is the mean of the messages, but for the
+// one in a hundred that took longest.
 func FitProfile(name, source, set string, models []Measured, messages []time.Duration) (Profile, error) {
 	if set == "" {
 		set = DefaultFeatures
@@ -104,6 +108,10 @@ func (r *Row) fit(samples []Sample, set []feature) error {
 	}
 	d := designOf(train, set, r.HingeTokens)
 	c, deviation := d.robust()
+	level := r.levelled(train, set, &c, deviation)
+	for k := range c {
+		c[k] *= level
+	}
 	r.Base = round(c[0])
 	r.Quality = &Quality{Batches: len(train)}
 	if r.Base == 0 {
@@ -209,27 +217,33 @@ func (e *errorSum) errors() Errors {
 	return Errors{N: int(e.w), MAPE: round(mape), Bias: round(bias)}
 }
 
-// stalls counts what lies far above the fit, and what all of it took beside the
-// fit.
-func (r *Row) stalls(samples []Sample, deviation float64) {
-	n, longer, fitted, measured := 0, 0.0, 0.0, 0.0
-	limit := stallAt * max(deviation, leastSD)
-	for i := range samples {
-		fit := r.ms(&samples[i].Batch)
-		y := inMillis(samples[i].Exec)
-		fitted, measured = fitted+fit, measured+y
-		if y-fit > limit*fit {
-			n++
-			longer += y - fit
+// levelled is by what factor batches beside stalls took longer in all than the
+// coefficients c say.
+func (r *Row) levelled(train []Sample, set []feature, c *[maxColumns]float64, deviation float64) float64 {
+	s := sift{limit: stallAt * max(deviation, leastSD)}
+	for i := range train {
+		fit := c[0]
+		for k, f := range set {
+			fit += c[k+1] * f.of(&train[i].Batch, r.HingeTokens)
 		}
+		s.add(fit, inMillis(train[i].Exec))
+	}
+	return s.level()
+}
+
+// stalls keeps what lies far above the fit, and what all batches took beside it.
+func (r *Row) stalls(samples []Sample, deviation float64) {
+	s := sift{limit: stallAt * max(deviation, leastSD)}
+	fitted, measured := 0.0, 0.0
+	for i := range samples {
+		fit, y := r.ms(&samples[i].Batch), inMillis(samples[i].Exec)
+		fitted, measured = fitted+fit, measured+y
+		s.add(fit, y)
 	}
 	if fitted > 0 {
 		r.Quality.Stretch = round(measured / fitted)
 	}
-	r.Quality.StallShare = round(float64(n) / float64(len(samples)))
-	if n > 0 {
-		r.Quality.StallMs = round(longer / float64(n))
-	}
+	r.Stalls = stallsOf(s.longer, len(samples))
 }
 
 // fitGaps finds the overhead.
@@ -250,17 +264,27 @@ func (r *Row) fitGaps(samples []Sample) {
 			d.put(float64(s.Batch.Rows))
 		}
 	}
-	c, _ := d.robust()
-	r.Overhead, r.OverheadPerRow = round(c[0]), round(c[1])
+	c, deviation := d.robust()
+	s := sift{limit: stallAt * leastSD, least: max(stallAt*deviation, clockMs)}
+	for i, y := range d.y {
+		row := d.row(i)
+		s.add(c[0]*row[0]+c[1]*row[1], y)
+	}
+	r.Overhead, r.OverheadPerRow = round(s.level()*c[0]), round(s.level()*c[1])
+	r.OverheadStalls = stallsOf(s.longer, n)
 }
 
+// fitLatency is the mean: hardly any message takes what most of them do, as each
+// waits for who is to hear it. Beyond the 99th percentile it is the machine that
+// stood still.
 func fitLatency(messages []time.Duration) float64 {
-	d := newDesign(1, len(messages))
-	for _, m := range messages {
-		d.add(inMillis(max(m, 0)), 1)
+	all := slices.Sorted(slices.Values(messages))
+	all = all[:len(all)-len(all)/100]
+	sum := time.Duration(0)
+	for _, m := range all {
+		sum += max(m, 0)
 	}
-	c, _ := d.robust()
-	return round(c[0])
+	return round(inMillis(sum) / float64(len(all)))
 }
 
 func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -126,9 +126,8 @@ func TestFitReachesTheNoise(t *testing.T) {
 		if math.Abs(got.Bias-floor.Bias) > 0.005 {
 			t.Errorf("%s: bias %s beside %s of the truth", name, percent(got.Bias), percent(floor.Bias))
 		}
-		q := p.Rows[0].Quality
-		if math.Abs(q.StallShare-0.01) > 0.005 || q.StallMs < 10 || q.StallMs > 40 {
-			t.Errorf("%s: stalls of %s by %.1f ms, want about 1 %% by 20 ms", name, percent(q.StallShare), q.StallMs)
+		if s := p.Rows[0].Stalls; math.Abs(s.Share-0.01) > 0.005 || s.Mean() < 10 || s.Mean() > 40 {
+			t.Errorf("%s: stalls of %s by %.1f ms, want about 1 %% by 20 ms", name, percent(s.Share), s.Mean())
 		}
 	}
 }
@@ -172,6 +171,13 @@ func TestFitHasNoBiasFromStalls(t *testing.T) {
 	}
 	if math.Abs(got.Bias) > 0.005 {
 		t.Errorf("bias %s", percent(got.Bias))
+	}
+	took, due := 0.0, 0.0
+	for i := range train {
+		took, due = took+inMillis(train[i].Exec), due+truth(&train[i].Batch)
+	}
+	if s := p.Rows[0].Quality.Stretch; took/due < 1.01 || math.Abs(s-took/due) > 0.005 {
+		t.Errorf("with stalls steps took %.4f of what they should, the fit says %.4f", took/due, s)
 	}
 }
 
@@ -220,8 +226,14 @@ func TestQualityIsHeldOut(t *testing.T) {
 	if n := q.Batches + q.All.N; n != len(train) || math.Abs(float64(q.All.N)/float64(n)-0.2) > 0.01 {
 		t.Errorf("%d and %d held out of %d", q.Batches, q.All.N, len(train))
 	}
-	if q.All.N != q.Prefill.N+q.Decode.N || q.Prefill.N == 0 || q.Decode.N == 0 {
-		t.Errorf("parts %+v", q)
+	feeding := 0
+	for i := range train {
+		if kept(i) && train[i].Batch.Prefill > 0 {
+			feeding++
+		}
+	}
+	if q.Prefill.N != feeding || q.Decode.N != q.All.N-feeding || feeding == 0 || q.Decode.N == 0 {
+		t.Errorf("parts %+v, with prefill are %d", q, feeding)
 	}
 	fresh := timed(rng, batches(rng, 4000), truth, 0)
 	for _, c := range []struct {
@@ -234,7 +246,7 @@ func TestQualityIsHeldOut(t *testing.T) {
 			t.Errorf("%s: %+v, on fresh batches %+v", c.name, c.of, want)
 		}
 	}
-	if q.R2 < 0.97 || q.R2 > 1 || q.StallShare > 0.001 || math.Abs(q.Stretch-1) > 0.01 {
+	if q.R2 < 0.97 || q.R2 > 1 || r.Stalls != nil && r.Stalls.Share > 0.001 || math.Abs(q.Stretch-1) > 0.01 {
 		t.Errorf("quality %+v", q)
 	}
 }
@@ -361,7 +373,7 @@ func TestFitProperties(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if q := p.Rows[0].Quality; q.All.MAPE > 1e-3 || q.StallShare != 0 {
+		if q := p.Rows[0].Quality; q.All.MAPE > 1e-3 || p.Stalling() {
 			t.Fatalf("without noise: %+v of %+v", q, p.Rows[0])
 		}
 		var text bytes.Buffer
@@ -376,22 +388,4 @@ func TestFitProperties(t *testing.T) {
 			t.Fatal(diff)
 		}
 	})
-}
-
-// One in five is kept from the fit, whatever the rhythm of a load.
-func TestKeptHasNoRhythm(t *testing.T) {
-	for period := 1; period <= 12; period++ {
-		for phase := range period {
-			n, of := 0, 0
-			for i := phase; i < 12_000; i += period {
-				of++
-				if kept(i) {
-					n++
-				}
-			}
-			if share := float64(n) / float64(of); share < 0.19 || share > 0.21 {
-				t.Errorf("every %d-th from %d: %.3f are kept", period, phase, share)
-			}
-		}
-	}
 }

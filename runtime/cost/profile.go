@@ -55,6 +55,9 @@ type Row struct {
 	Overhead       float64 `json:"overhead_ms,omitempty"`         // between the end of a step and the start of the next
 	OverheadPerRow float64 `json:"overhead_per_row_ms,omitempty"` // the same, for each row of the step
 
+	Stalls         *Stalls `json:"stalls,omitempty"`          // of the execution
+	OverheadStalls *Stalls `json:"overhead_stalls,omitempty"` // of what lies between
+
 	Box     *Box     `json:"box,omitempty"`
 	Quality *Quality `json:"fit,omitempty"`
 }
@@ -94,11 +97,6 @@ type Quality struct {
 	R2      float64  `json:"r2"`
 	Zeroed  []string `json:"zeroed,omitempty"` // coefficients that came out as 0, by their fields
 
-	// Stalls are batches more than six deviations above the fit, which no
-	// coefficient follows: their share of all, and how much longer they took.
-	StallShare float64 `json:"stall_share"`
-	StallMs    float64 `json:"stall_ms"`
-
 	// Stretch is what all batches took over what the fit says: with it as a factor
 	// (see [Profile.Scaled]) steps take in the mean what they took, stalls included.
 	Stretch float64 `json:"stretch,omitempty"`
@@ -133,8 +131,8 @@ func (p Profile) For(models int) (Profile, error) {
 }
 
 // Scaled returns the profile with the step times of model i multiplied by
-// factors[i], as for another tensor-parallel size. Overhead and latency are not
-// the device's and stay.
+// factors[i], as for another tensor-parallel size. Overhead, stalls and latency are
+// not the device's and stay.
 func (p Profile) Scaled(factors []float64) (Profile, error) {
 	if len(factors) != len(p.Rows) {
 		return Profile{}, fmt.Errorf("cost profile %q has %d models for %d factors; give one factor per model", p.Name, len(p.Rows), len(factors))
@@ -199,16 +197,6 @@ func (p *Profile) Overhead(model, rows int) time.Duration {
 
 // Latency returns how long a message between two subservers is under way.
 func (p *Profile) Latency() time.Duration { return millis(p.LatencyMs) }
-
-// Stall returns which share of the steps takes longer than Step says, and by how
-// much in the mean. Step leaves stalls out; a clock that wants them draws them.
-func (p *Profile) Stall(model int) (share float64, longer time.Duration) {
-	q := p.Rows[model].Quality
-	if q == nil {
-		return 0, 0
-	}
-	return q.StallShare, millis(q.StallMs)
-}
 
 func millis(ms float64) time.Duration {
 	return time.Duration(min(math.Round(ms*float64(time.Millisecond)), maxStep))

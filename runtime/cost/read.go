@@ -120,7 +120,7 @@ func (r *Row) check() error {
 	case r.TP < 0 || r.TP > maxDevices:
 		return fmt.Errorf("tp is %d; give 1 to %d devices, or leave it out", r.TP, maxDevices)
 	}
-	if err := errors.Join(printable("model", r.Model), r.checkBox(set)); err != nil {
+	if err := errors.Join(printable("model", r.Model), r.checkBox(set), r.Stalls.check("stalls"), r.OverheadStalls.check("overhead_stalls")); err != nil {
 		return err
 	}
 	return r.Quality.check()
@@ -171,12 +171,8 @@ func (q *Quality) check() error {
 	switch {
 	case q.Batches < 0:
 		return fmt.Errorf("batches of the fit is %d", q.Batches)
-	case !within(q.StallShare, 1):
-		return fmt.Errorf("stall_share of the fit is %v; give a share of 0 to 1", q.StallShare)
 	case !within(q.Stretch, most):
 		return fmt.Errorf("stretch of the fit is %v; give what all batches took over what the fit says", q.Stretch)
-	case !within(q.StallMs, maxMillis):
-		return fmt.Errorf("stall_ms of the fit is %v; it must lie in 0 to %v", q.StallMs, maxMillis)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ import (
 //	  8 cancel     uint req
 //	  9 set-policy policy?
 //	 10 busy       int from, int n, int until
+//	 11 cancel     uint req, int pos (8 where pos is 0)
 //	arrival  = int... prompt, int max, int... eos, sampling
 //	sampling = float temperature, int topk, float topp, uint seed
 //	step     = uint batch, row..., int exec, int route, string err
@@ -44,11 +45,18 @@ import (
 // Fields that a kind does not use are not stored. Empty and missing lists are
 // the same thing and are read back as nil.
 
+// cancelAt is the stored kind of a Cancel with a position.
+const cancelAt Kind = 11
+
 // AppendEvent appends the binary form of ev to dst.
 func AppendEvent(dst []byte, ev *Event) []byte {
-	b := append(dst, byte(ev.Kind))
+	kind := ev.Kind
+	if kind == Cancel && ev.Pos != 0 {
+		kind = cancelAt
+	}
+	b := append(dst, byte(kind))
 	b = putInt(b, ev.At)
-	switch ev.Kind {
+	switch kind {
 	case Arrive:
 		b = putUint(b, uint64(ev.Req))
 		b = putArrival(b, ev.Arrival)
@@ -68,6 +76,9 @@ func AppendEvent(dst []byte, ev *Event) []byte {
 		b = putInt(b, int64(ev.Pos))
 	case Cancel:
 		b = putUint(b, uint64(ev.Req))
+	case cancelAt:
+		b = putUint(b, uint64(ev.Req))
+		b = putInt(b, int64(ev.Pos))
 	case SetPolicy:
 		b = putPolicy(b, ev.Policy)
 	case Busy:
@@ -106,6 +117,10 @@ func DecodeEvent(src []byte) (ev Event, n int, err error) {
 		ev.Pos = r.int()
 	case Cancel:
 		ev.Req = ReqID(r.uint())
+	case cancelAt:
+		ev.Kind = Cancel
+		ev.Req = ReqID(r.uint())
+		ev.Pos = r.int()
 	case SetPolicy:
 		ev.Policy = r.policy()
 	case Busy:

@@ -105,7 +105,7 @@ func genEvent(t *rapid.T, kind event.Kind) event.Event {
 	case event.Stop:
 		ev.Req, ev.Pos = genReq.Draw(t, "req"), rapid.Int().Draw(t, "pos")
 	case event.Cancel:
-		ev.Req = genReq.Draw(t, "req")
+		ev.Req, ev.Pos = genReq.Draw(t, "req"), rapid.IntRange(0, 1<<40).Draw(t, "pos")
 	case event.SetPolicy:
 		if present {
 			ev.Policy = &event.Policy{
@@ -249,7 +249,7 @@ func TestRefuses(t *testing.T) {
 		want string
 	}{
 		"no kind":         {[]byte{0, 0}, "no event of kind 0"},
-		"unknown kind":    {[]byte{11, 0}, "no event of kind 11"},
+		"unknown kind":    {[]byte{12, 0}, "no event of kind 12"},
 		"unknown action":  {step(func(r *event.RowResult) { r.Action = 2 }), "no action 2"},
 		"unknown status":  {peer(event.PeerReq{Status: 6}), "no status 6"},
 		"unknown verdict": {event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Verdict: event.Verdict{Kind: 2}}), "no verdict 2"},
@@ -292,6 +292,7 @@ func TestStableBytes(t *testing.T) {
 		{event.Event{Kind: event.Wake, Gen: 200}, []byte{6, 0, 0xc8, 1}},
 		{event.Event{Kind: event.Stop, Req: 5, Pos: 7}, []byte{7, 0, 5, 14}},
 		{event.Event{Kind: event.Cancel, Req: 5}, []byte{8, 0, 5}},
+		{event.Event{Kind: event.Cancel, Req: 5, Pos: 7}, []byte{11, 0, 5, 14}},
 		{event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: event.Fixed, B: []int{1, 3}, W: 5}}, []byte{9, 0, 1, 1, 2, 2, 6, 10}},
 		{event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: event.LockStep, W: 5}}, []byte{9, 0, 1, 4, 0, 10}},
 		{

@@ -14,7 +14,7 @@ const (
 	Active         // N: how many requests are admitted and unfinished (peers hear it from the front)
 	Wake           // Gen: the timer that WakeAt asked for
 	Stop           // Req, Pos: a stop string began in the token at Pos; only at the front
-	Cancel         // Req: the client is gone; only at the front
+	Cancel         // Req, Pos: the client is gone, and had all tokens before Pos; only at the front
 	SetPolicy      // Policy: thresholds and guard from now on
 	Busy           // From, N, Until: what another subserver runs (under look-ahead)
 )

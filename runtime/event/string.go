@@ -52,6 +52,9 @@ func (ev Event) String() string {
 	case Stop:
 		return fmt.Sprintf("%s r%d pos=%d", head, ev.Req, ev.Pos)
 	case Cancel:
+		if ev.Pos > 0 {
+			return fmt.Sprintf("%s r%d pos=%d", head, ev.Req, ev.Pos)
+		}
 		return fmt.Sprintf("%s r%d", head, ev.Req)
 	case SetPolicy:
 		return head + " " + ev.Policy.String()

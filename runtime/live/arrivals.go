@@ -50,6 +50,7 @@ type Offered struct {
 	Late      time.Duration // the most that one came behind its time
 
 	offset time.Duration // of the last one
+	trace  bool          // asked for are the times of a file, of which a run may see a part
 }
 
 // tolerance is how far the achieved rate may be from the requested one: a run
@@ -60,6 +61,9 @@ func (o *Offered) add(offset, late time.Duration) {
 	o.Arrived++
 	o.offset = offset
 	o.Late = max(o.Late, late)
+	if o.trace && offset > 0 {
+		o.Requested = float64(o.Arrived) / offset.Seconds()
+	}
 	o.Achieved = 0
 	if took := offset + late; took > 0 {
 		o.Achieved = float64(o.Arrived) / took.Seconds()

@@ -55,6 +55,7 @@ func newBook(cfg *Config, host func(event.Peer, tape.Host), tell func(*event.Eve
 func (b *book) begin() {
 	if a := b.cfg.Arrivals; a != nil {
 		b.rate.Requested = a.Rate()
+		_, b.rate.trace = a.(*workload.Trace)
 		b.host(event.None, &tape.Setting{Setting: "arrivals", New: a.String()})
 	}
 }
@@ -252,8 +253,8 @@ func (b *book) close(r *request, cmd *event.Command, reason event.Reason) {
 
 // cancel lets the front end a request as aborted.
 func (b *book) cancel(id event.ReqID) {
-	if _, ok := b.open[id]; ok {
-		b.tell(&event.Event{Kind: event.Cancel, Req: id})
+	if r, ok := b.open[id]; ok {
+		b.tell(&event.Event{Kind: event.Cancel, Req: id, Pos: r.stage.Next()})
 	}
 }
 
@@ -263,7 +264,7 @@ func (b *book) abort() {
 	b.follows = nil
 	b.report()
 	for _, id := range slices.Sorted(maps.Keys(b.open)) {
-		b.tell(&event.Event{Kind: event.Cancel, Req: id})
+		b.cancel(id)
 	}
 }
 

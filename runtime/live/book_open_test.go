@@ -185,3 +185,19 @@ func TestSchedule(t *testing.T) {
 	}
 	wantEqual(t, "more", s.advance(1), false)
 }
+
+// A trace is asked for by its own times: a run that ends within it has not missed
+// its rate.
+func TestBookWithinATrace(t *testing.T) {
+	trace, err := workload.ReadTrace(strings.NewReader("timestamp\n0\n1\n2\n3.0\n3.1\n3.2\n3.3\n3.4\n3.5\n3.6\n"), "t.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLedger(Config{Source: workload.NewList(tasks(9)), Arrivals: trace, Limit: 4})
+	l.begin()
+	l.play(0)
+	wantEqual(t, "arrived", l.rate.Arrived, 4)
+	if l.rate.Off() {
+		t.Error(&l.rate)
+	}
+}

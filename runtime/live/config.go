@@ -31,7 +31,7 @@ type Config struct {
 
 	Virtual    bool          // clock sim: one goroutine drives the cores in virtual time
 	Emulated   bool          // clock emulated: the runners draw their tokens and are paced
-	Latency    time.Duration // sim: that a message is under way; 0: the profile's
+	Jitter     float64       // sim: coefficient of variation of each step's time; 0: none
 	Contention [][]float64   // sim: factor on a step of i while j runs; nil, 0 or 1: none
 	Horizon    time.Duration // Done is closed after it, on sim in virtual time; 0: never
 
@@ -84,8 +84,11 @@ func (c *Config) check() error {
 		return errors.New("a run has one clock: sim or emulated")
 	case (c.Virtual || c.Emulated) && c.Profile == nil:
 		return fmt.Errorf("the clock %s needs a cost profile; set Profile", c.clock())
-	case c.Horizon < 0 || c.Latency < 0:
-		return fmt.Errorf("horizon %v and latency %v; neither may be below 0", c.Horizon, c.Latency)
+	case c.Horizon < 0:
+		return fmt.Errorf("the horizon is %v; it may not be below 0", c.Horizon)
+	}
+	if c.Pacer != nil {
+		c.Pacer.Seed(c.Sampling.Seed)
 	}
 	if c.Emulated {
 		c.Pacer.Emulate()

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/live"
 	"tokenrouter/runtime/runner/paced"
@@ -169,6 +170,49 @@ func TestLiveClockMeasures(t *testing.T) {
 		}
 		if n := len(all); n < 60 || n > 80 {
 			t.Errorf("%d steps in a second, of 10 ms and 5 ms of routing", n)
+		}
+	})
+}
+
+// Steps stall as the profile has it, in the simulation and on the emulated clock
+// the same ones, on a late machine too.
+func TestStallsOfTheProfile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := *profile(t, 2)
+		p.Rows[0].Stalls = &cost.Stalls{Share: 0.1, Ms: []float64{3, 5, 40}}
+		p.Rows[1].OverheadStalls = &cost.Stalls{Share: 0.25, Ms: []float64{1}}
+		policy := event.Policy{Kind: event.Fixed, B: []int{1, 1}}
+		var runs [2][]tape.Record
+		for i := range runs {
+			cfg := flat(t, 1, 0.3, policy)
+			if i == 1 {
+				cfg = hosted(t, 1, policy)
+				cfg.Pacer.SetProfile(&p)
+				lagging(t, &cfg, 5*time.Millisecond, 17)
+			}
+			cfg.Profile, cfg.Horizon = &p, 5*time.Second
+			_, runs[i] = runConfig(t, cfg)
+		}
+		sim, emulated := steps(runs[0]), steps(runs[1])
+		took := map[time.Duration]int{}
+		first := emulated[0].began - sim[0].began // the dry run of the router was late already
+		for i := range min(len(sim), len(emulated)) - 1 {
+			e := step{emulated[i].core, emulated[i].began - first, emulated[i].end - first}
+			if e.end > int64(4900*time.Millisecond) {
+				break // the last ones may be cut
+			}
+			if sim[i] != e {
+				t.Fatalf("step %d is %+v, in the simulation %+v", i, e, sim[i])
+			}
+			took[time.Duration(e.end-e.began)]++
+		}
+		for _, us := range []int{6000, 9000, 11_000, 46_000, 27_900, 28_900} {
+			if took[time.Duration(us)*time.Microsecond] == 0 {
+				t.Errorf("no step took %d us: %v", us, took)
+			}
+		}
+		if len(took) != 6 {
+			t.Errorf("steps took %v", took)
 		}
 	})
 }

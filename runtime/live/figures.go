@@ -11,22 +11,35 @@ import (
 	"tokenrouter/runtime/tape"
 )
 
-// show puts the figures of the plan for n active requests on the tape, if those
-// there are stale or of other figures. They take a closer search than the table,
-// so people get them less often than the cores. e is what the table was made of;
-// the longer memory may still ask for more of a model that has gone out of use.
-func (p *planner) show(e metrics.Estimate, n int) {
+// figures are what a plan for people is made of: measured with the longer memory,
+// for n active requests.
+type figures struct {
+	e    metrics.Estimate
+	n    int
+	spec plan.Spec
+}
+
+// figures gives those of the moment. e is what tables are made of; the longer
+// memory may still ask for more of a model that has gone out of use.
+func (p *planner) figures(e metrics.Estimate, n int) figures {
 	if calm := p.calm.Estimate(); calm.Ready {
 		e = calm
 	}
+	e.Whole = slices.Clone(e.Whole)
+	stretch(&e)
+	return figures{e: e, n: n, spec: e.Spec(n, p.seats())}
+}
+
+// lag says whether the figures on the tape are stale or others than these.
+func (p *planner) lag(f *figures) bool { return p.stale || f.spec.Moved(&p.of) }
+
+// show puts the figures of a plan on the tape. They take a closer search than the
+// table, so people get them less often than the cores.
+func (p *planner) show(f *figures) {
 	if len(p.table) == 0 {
 		return
 	}
-	stretch(&e)
-	spec := e.Spec(n, p.seats())
-	if !p.stale && !spec.Moved(&p.of) {
-		return
-	}
+	e, n, spec := f.e, f.n, f.spec
 	p.stale, p.of, p.shown = false, spec, p.now()
 	o := p.options(&e)
 	o.Near, o.NoTails = pick(&e, p.tableRow(n)), true

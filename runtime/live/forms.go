@@ -21,7 +21,7 @@ func speedText(f float64) string {
 	if f == 0 {
 		return "unbounded"
 	}
-	return strconv.FormatFloat(f, 'g', 4, 64)
+	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
 // ParsePolicy reads the form of the --batch flag for n subservers: "eager",

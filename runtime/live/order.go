@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/runner/paced"
 )
 
 // Facts that are dated back (date.go) must be heard in the order of their dates:
@@ -20,14 +20,14 @@ import (
 // send it by then, and has not, because that is late as well, would miss them.
 type pending struct {
 	ends   atomic.Int64 // when the running batch is due to end, 0: none runs
-	acts   atomic.Int64 // end of a step after which no batch was asked for yet, 0: none
-	unsent atomic.Int64 // end of the last step whose messages are still under way, 0: none
+	acts   atomic.Int64 // stated end of a step after which no batch was asked for yet, 0: none
+	unsent atomic.Int64 // stated end of the last step whose messages are still under way, 0: none
 	awaits atomic.Bool  // this subserver waits for a peer
 
 	mu      sync.Mutex
 	unheard []int64 // due times of the messages it has not heard and acted upon
 
-	heard []int64 // of those, what it has heard; of the decode loop
+	heard []int64 // of those, when it heard them; of the decode loop
 }
 
 // comes notes a message on its way to this subserver.
@@ -35,6 +35,17 @@ func (p *pending) comes(due int64) {
 	p.mu.Lock()
 	p.unheard = append(p.unheard, due)
 	p.mu.Unlock()
+}
+
+// hears notes that a message was heard, as of a time: what it leads to is of that
+// time, which is later than it was due where a step has been late.
+func (p *pending) hears(due, at int64) {
+	p.mu.Lock()
+	if i := slices.Index(p.unheard, due); i >= 0 {
+		p.unheard[i] = at
+	}
+	p.mu.Unlock()
+	p.heard = append(p.heard, at)
 }
 
 // acted strikes out what was heard: the batch that it leads to, if any, has begun.
@@ -67,18 +78,20 @@ func (s *subserver) begins(b *event.Batch, at int64) {
 	if s.rt.cfg.profile() == nil {
 		return
 	}
-	sums, pacer := cost.Of(b), s.rt.cfg.Pacer
-	s.pending.ends.Store(at + int64(pacer.Step(int(s.self), &sums)+pacer.Overhead(int(s.self), len(b.Rows))))
+	exec, over := s.rt.cfg.Pacer.Takes(int(s.self), b)
+	s.pending.ends.Store(at + int64(exec+over))
 }
 
 // ended notes that the running batch is over and its messages are with the
-// inter-model loop.
+// inter-model loop. What it leads to is of the time at which its end was stated: a
+// step that computed for longer than the profile allows is followed by nothing
+// earlier, and must not be waited for as if it were.
 func (s *subserver) ended() {
 	p := &s.pending
-	end := p.ends.Load()
-	if end == 0 {
+	if p.ends.Load() == 0 {
 		return
 	}
+	end := s.last
 	p.unsent.Store(end)
 	p.acts.Store(end)
 	p.ends.Store(0)
@@ -130,7 +143,39 @@ func (s *subserver) runsUntil(at int64) bool {
 	if s.rt.cfg.profile() == nil || s.core.Running() == nil {
 		return false
 	}
-	return s.late(s.pending.ends.Load(), at, s.rt.Now())
+	now := s.rt.Now()
+	return s.late(s.ends(s, now), at, now)
+}
+
+// ends is when the batch of a peer was due to end, 0 where none runs: nor where it
+// has computed for longer than that takes, for it is over no sooner than now, and
+// whatever was due before goes first. When that shows, s looks again.
+func (s *subserver) ends(peer *subserver, now int64) int64 {
+	end := peer.pending.ends.Load()
+	if end == 0 {
+		return 0
+	}
+	run, ok := peer.run.(*paced.Runner)
+	if !ok {
+		return end
+	}
+	overdue := run.Overdue()
+	if overdue.IsZero() {
+		return end
+	}
+	at := int64(overdue.Sub(s.rt.start))
+	if at <= now {
+		return 0
+	}
+	s.lookBy(at)
+	return end
+}
+
+// lookBy has the decode loop look again at a time, or before.
+func (s *subserver) lookBy(at int64) {
+	if s.until == 0 || at < s.until {
+		s.until = at
+	}
 }
 
 // late says whether something that was due at end, 0 for nothing, has to be waited
@@ -139,9 +184,7 @@ func (s *subserver) late(end, at, now int64) bool {
 	if end == 0 || end >= at || now >= end+int64(mostAwaited) {
 		return false
 	}
-	if until := end + int64(mostAwaited); s.until == 0 || until < s.until {
-		s.until = until
-	}
+	s.lookBy(end + int64(mostAwaited))
 	return true
 }
 
@@ -155,22 +198,39 @@ func (s *subserver) awaits(at int64) bool {
 	return s.preceded(at) // who was late may have looked before that was set
 }
 
+// unseen says whether a message has come since the decode loop looked into its
+// mailbox, for whose sake it was perhaps about to wait.
+func (s *subserver) unseen() bool {
+	n := len(s.pending.heard)
+	for i := range s.queue {
+		if s.queue[i].noted {
+			n++
+		}
+	}
+	s.pending.mu.Lock()
+	defer s.pending.mu.Unlock()
+	return len(s.pending.unheard) > n
+}
+
 func (s *subserver) preceded(at int64) bool {
 	now := s.rt.Now()
 	if at == 0 {
 		at = now
 	}
 	at -= int64(s.rt.cfg.Pacer.Latency())
+	if s.unseen() {
+		return true
+	}
 	for _, peer := range s.rt.subs {
 		// What a step sends at its end comes before anything else that happens then;
 		// what follows from a message, or from asking for a batch, does not. They are
 		// read in the order in which one takes the place of another.
 		p := &peer.pending
-		first, ends, acts, unsent := p.first(), p.ends.Load(), p.acts.Load(), p.unsent.Load()
+		first, ends, acts, unsent := p.first(), s.ends(peer, now), p.acts.Load(), p.unsent.Load()
 		if s.late(unsent, at+1, now) { // its own as well: a reply may be due
 			return true
 		}
-		if peer != s && (s.late(first, at, now) || s.late(ends, at+1, now) || s.late(acts, at, now) || s.late(p.ends.Load(), at+1, now)) {
+		if peer != s && (s.late(first, at, now) || s.late(ends, at+1, now) || s.late(acts, at, now) || s.late(s.ends(peer, now), at+1, now)) {
 			return true
 		}
 	}
@@ -206,10 +266,10 @@ func (s *subserver) hear() {
 		default:
 			it := s.queue[i]
 			s.queue = slices.Delete(s.queue, i, i+1)
-			if it.noted {
-				s.pending.heard = append(s.pending.heard, it.due)
-			}
 			s.handle(&it)
+			if it.noted {
+				s.pending.hears(it.due, s.last)
+			}
 		}
 	}
 }

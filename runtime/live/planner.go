@@ -31,10 +31,11 @@ type planner struct {
 	wish chan struct{}
 	recs []tape.Record
 
-	made  situation // that the newest table was made for
+	made  situation // that the newest table was taken for
 	table [][]int
-	took  time.Duration // to make it; nothing in virtual time
-	since time.Duration // into the session, when it was made
+	shelf plan.Shelf    // tables made so far
+	took  time.Duration // to make the last of them; nothing in virtual time
+	since time.Duration // into the session, when that was made
 	stale bool          // the figures on the tape are of an older one, or of what has changed since
 	of    plan.Spec     // that they are for
 	shown time.Duration // when they were made
@@ -71,6 +72,10 @@ const (
 // alone p = 0.35 moves by 0.03 with it.
 const planHalfLife = 100
 
+// keptTables is how many tables are kept for when figures come back to where they
+// were. By sampling alone those of three models need some hundred.
+const keptTables = 256
+
 // Figures that people read should not tremble: by sampling alone p = 0.35 moves by
 // 0.01 with this memory.
 const calmHalfLife = 1000
@@ -83,6 +88,7 @@ func (p *planner) init(r *Runtime) {
 	p.wish = make(chan struct{}, 1)
 	p.told = map[string]bool{}
 	p.shown = -showEvery
+	p.shelf = plan.Shelf{Seed: r.cfg.Sampling.Seed, Most: keptTables}
 }
 
 // now is how long the session has run.
@@ -144,10 +150,11 @@ func (p *planner) read() {
 	}
 }
 
-// look makes a table if what the last one was made for has changed, and records
+// look takes another table if what the last one is for has changed, and records
 // figures if those on the tape are of another table or number of requests. The
 // table has a row for every number that may be active, so that it need not be
-// made anew when requests come and go.
+// made anew when requests come and go. Where no core goes by a table there is one
+// for the figures alone.
 func (p *planner) look() {
 	e := p.est.Estimate()
 	if !e.Ready {
@@ -163,17 +170,23 @@ func (p *planner) look() {
 		clear(p.told)
 		p.stale = true
 	}
-	if asked || p.now()-p.since >= planShare*p.cost() && now.moved(&p.made) {
-		if !p.plan(&e, now) {
-			return
-		}
-	}
 	n := now.n
 	if e.Active > 0 {
 		n = e.Active // fewer where KV does not admit all, more after the concurrency was lowered
 	}
-	if asked || p.now()-p.shown >= p.showEvery() {
-		p.show(e, n)
+	var f figures
+	due := asked || p.now()-p.shown >= p.showEvery()
+	if due {
+		f = p.figures(e, n)
+	}
+	followed := st.Policy.Kind == event.Table || st.Policy.Kind == event.LookAhead
+	if asked || (followed || due && p.lag(&f)) && now.moved(&p.made) {
+		if !p.plan(&e, now, asked) {
+			return
+		}
+	}
+	if due && p.lag(&f) {
+		p.show(&f)
 	}
 }
 
@@ -190,23 +203,34 @@ func (p *planner) options(e *metrics.Estimate) plan.Options {
 	return plan.Options{Seed: p.rt.cfg.Sampling.Seed, Names: names(e), Measured: true}
 }
 
-// plan makes a table and hands it to the controls; false if there is none, and
-// then the one before holds until something changes.
-func (p *planner) plan(e *metrics.Estimate, now situation) bool {
-	begin := p.now()
-	p.made, p.since = now, begin
-	table, err := plan.Tabulate(&now.spec, max(now.n, e.Active), p.options(e))
-	if err != nil {
-		p.tell(tape.Warn, "no table of thresholds: "+err.Error())
-		return false
+// plan hands a table to the controls, one of the shelf if there is one for such
+// figures. Nothing happens where there is none and it is too early to make one,
+// unless at once. It says false if none can be made; then the one before holds
+// until something changes.
+func (p *planner) plan(e *metrics.Estimate, now situation, atOnce bool) bool {
+	rows := max(now.n, e.Active)
+	table, ok := p.shelf.Find(&now.spec, rows)
+	if begin := p.now(); !ok {
+		if !atOnce && begin-p.since < planShare*p.cost() {
+			return true
+		}
+		var err error
+		p.since = begin
+		if table, err = p.shelf.Tabulate(&now.spec, rows); err != nil {
+			p.made = now
+			p.tell(tape.Warn, "no table of thresholds: "+err.Error())
+			return false
+		}
+		p.took = p.now() - begin
 	}
+	p.made = now
 	next := planned{forecast: e.Forecast(int64(e.Latency))}
 	for _, b := range table.Vectors() {
 		next.table = append(next.table, e.Spread(b))
 	}
 	p.rt.ctl.follow(next)
 	p.stale = p.stale || !slices.EqualFunc(next.table, p.table, slices.Equal)
-	p.table, p.took = next.table, p.now()-begin
+	p.table = next.table
 	return true
 }
 
@@ -223,7 +247,7 @@ func (p *planner) cost() time.Duration {
 // nobody reads along, and the figures would cost more than all else.
 func (p *planner) showEvery() time.Duration {
 	if p.rt.cfg.Virtual && p.rt.cfg.Pacer.Speed() == 0 {
-		return max(showEvery, p.now()/16)
+		return max(showEvery, p.now()/2)
 	}
 	return showEvery
 }

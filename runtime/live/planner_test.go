@@ -22,8 +22,14 @@ func simulated(t *testing.T, to *tape.Tape, n int) {
 
 func simulate(t *testing.T, n int, record func(*tape.Record)) {
 	t.Helper()
+	simulatePair(t, n, 0.35, record)
+}
+
+// simulatePair is simulate for another share of steps that send to the large model.
+func simulatePair(t *testing.T, n int, p float64, record func(*tape.Record)) {
+	t.Helper()
 	spec := plan.Spec{
-		N: n, P: [][]float64{{0.65, 0.35}, {1, 0}}, K: [][]float64{{1, 0}, {1, 1}},
+		N: n, P: [][]float64{{1 - p, p}, {1, 0}}, K: [][]float64{{1, 0}, {1, 1}},
 		Step: []plan.Latency{{Base: 6}, {Base: 27.9}},
 	}
 	cfg, err := sim.Of(&spec, 1)

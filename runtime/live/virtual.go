@@ -44,16 +44,18 @@ type virtual struct {
 // newVirtual builds the simulation and gives the subservers its cores.
 func newVirtual(r *Runtime, cores []sched.Config) (*virtual, error) {
 	v := &virtual{rt: r, ctx: context.Background(), note: newNote(), planAt: int64(planEvery)}
-	p, latency := r.cfg.Profile, r.cfg.Latency
-	if latency == 0 {
-		latency = p.Latency()
+	p := r.cfg.Profile
+	cfg := sim.Config{
+		Cluster: cores, Policy: r.ctl.policy, Seed: r.cfg.Sampling.Seed,
+		Step: p.Step, Overhead: p.Overhead, Latency: int64(p.Latency()),
+		Jitter: r.cfg.Jitter, Contention: r.cfg.Contention,
+		Source: v, Receive: v.receive, Tap: v.tap,
+	}
+	if p.Stalling() {
+		cfg.Stall = p.Stall
 	}
 	var err error
-	v.sim, err = sim.New(sim.Config{
-		Cluster: cores, Policy: r.ctl.policy, Seed: r.cfg.Sampling.Seed,
-		Step: p.Step, Overhead: p.Overhead, Latency: int64(latency), Contention: r.cfg.Contention,
-		Source: v, Receive: v.receive, Tap: v.tap,
-	})
+	v.sim, err = sim.New(cfg)
 	return v, err
 }
 

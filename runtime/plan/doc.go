@@ -18,5 +18,6 @@
 // classes.go which of them last, order.go, sweep.go and solve.go the stationary
 // vector; closed.go and feasible.go need no chain. Fast methods: countsim.go
 // draws counts, fluid.go takes N to be large, latency.go follows each request.
-// best.go and table.go choose the thresholds.
+// best.go and table.go choose the thresholds; moved.go and shelf.go say when those
+// chosen before still do.
 package plan

@@ -53,16 +53,20 @@ func (f *Phases) moved(old *Phases) bool {
 	if f == nil || old == nil {
 		return f != old
 	}
-	now, before := f.mean(), old.mean()
+	now, before := f.moments().mean, old.moments().mean
 	return math.Abs(now-before) > stepMoved*before
 }
 
-// mean is the expected number of steps, up to a thousand.
-func (f *Phases) mean() float64 {
+// moments are the expected number of steps and their squared coefficient of
+// variation.
+type moments struct{ mean, cv2 float64 }
+
+// moments counts up to a thousand steps.
+func (f *Phases) moments() moments {
 	at := append([]float64(nil), f.Start...)
-	mean := 0.0
-	for range 1000 {
-		left := 0.0
+	mean, square := 0.0, 0.0
+	for k := range 1000 {
+		left := 0.0 // the chance to make more than k steps
 		for _, p := range at {
 			left += p
 		}
@@ -70,6 +74,7 @@ func (f *Phases) mean() float64 {
 			break
 		}
 		mean += left
+		square += float64(2*k+1) * left
 		next := make([]float64, len(at))
 		for k, p := range at {
 			for l, q := range f.Next[k] {
@@ -78,5 +83,5 @@ func (f *Phases) mean() float64 {
 		}
 		at = next
 	}
-	return mean
+	return moments{mean: mean, cv2: square/(mean*mean) - 1}
 }

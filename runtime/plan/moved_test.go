@@ -37,8 +37,8 @@ func TestMoved(t *testing.T) {
 		}
 	}
 	third, half := Intervals([]float64{0, 0, 1}), Intervals([]float64{0.5, 0, 0.5})
-	if third.mean() != 3 || math.Abs(half.mean()-2) > 1e-12 {
-		t.Errorf("means %v and %v, want 3 and 2", third.mean(), half.mean())
+	if x, y := third.moments(), half.moments(); x != (moments{mean: 3}) || math.Abs(y.mean-2) > 1e-12 || math.Abs(y.cv2-0.25) > 1e-12 {
+		t.Errorf("%+v and %+v, want means of 3 and 2, CV^2 of 0 and 1/4", x, y)
 	}
 	if !third.moved(half) || third.moved(Intervals([]float64{0, 0.01, 0.99})) {
 		t.Error("laws are told apart by their means")

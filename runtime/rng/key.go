@@ -19,6 +19,7 @@ const (
 	Length                        // new tokens of a request
 	Jitter                        // time of a step
 	Prompt                        // tokens of a prompt
+	Stall                         // how much longer a step takes than its like
 )
 
 // Whole families: each is the first of sixteen purposes.

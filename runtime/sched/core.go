@@ -162,7 +162,7 @@ func (c *Core) Step(ev *event.Event, out []event.Command) []event.Command {
 	case event.Stop:
 		c.stop(ev.Req, ev.Pos)
 	case event.Cancel:
-		c.cancel(ev.Req)
+		c.cancel(ev.Req, ev.Pos)
 	case event.SetPolicy:
 		c.setPolicy(ev.Policy)
 	case event.Busy:

@@ -121,10 +121,11 @@ func (c *Core) stop(id event.ReqID, pos int) {
 	c.finish(r, event.ReasonStop, n, "")
 }
 
-// cancel ends a request whose client is gone.
-func (c *Core) cancel(id event.ReqID) {
+// cancel ends a request whose client is gone. What the client had by then, up to
+// pos, counts, also where a peer wrote it and has not handed it over.
+func (c *Core) cancel(id event.ReqID, pos int) {
 	if r := c.ending(id, "cancel"); r != nil {
-		c.finish(r, event.ReasonAborted, len(r.tokens), "")
+		c.finish(r, event.ReasonAborted, max(len(r.tokens), min(pos, r.limits.MaxLen)), "")
 	}
 }
 

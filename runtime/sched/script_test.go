@@ -37,7 +37,7 @@ import (
 //	deliver 0->1 [append=(5,6)] [fault=text]
 //	                                        the next message of that link arrives; receive's answer
 //	flush                                   every message arrives, in the order sent
-//	stop r1 pos=4 | cancel r1 | wake 0 gen=1
+//	stop r1 pos=4 | cancel r1 [pos=6] | wake 0 gen=1
 //	repeat                                  the message delivered last arrives once more
 //	inject 1 r1 from=0 hop=1 loc=3 suffix=(4,5) seen=(5,5) status=alive prompt=2 max=9
 //	restart 1                               the subserver forgets everything
@@ -168,7 +168,7 @@ func (s *script) do(cmd string, a args) error {
 	case "stop":
 		s.step(event.Front, event.Event{Kind: event.Stop, Req: a.req(0), Pos: a.num("pos")})
 	case "cancel":
-		s.step(event.Front, event.Event{Kind: event.Cancel, Req: a.req(0)})
+		s.step(event.Front, event.Event{Kind: event.Cancel, Req: a.req(0), Pos: a.num("pos")})
 	case "wake":
 		s.step(a.core(), event.Event{Kind: event.Wake, Gen: uint64(a.num("gen"))})
 	case "repeat":

@@ -11,7 +11,8 @@ import (
 
 // Clone returns a simulation that continues exactly as this one would, and apart
 // from it, without a Tap (see [Sim.SetTap]). Both ask the same Source, Receive,
-// Step and Length, which must therefore answer by what they are asked alone.
+// Step, Overhead, Stall and Length, which must therefore answer by what they are
+// asked alone.
 // It may be called between two events: not in Tap or Source, and not while
 // functions given to At are outstanding or with a Control, as what those keep
 // cannot be doubled.

@@ -14,13 +14,17 @@ import (
 )
 
 // full is a run in which everything is in play that can be: three models that
-// slow one another down, jitter, latency, an overhead, blocks of KV that are
+// slow one another down, jitter, stalls, latency, an overhead, blocks of KV that are
 // shared by prefix and run short, requests that end, and every switch a new
 // request.
 func full(t testing.TB, seed uint64) sim.Config {
 	cfg := open(t, seed)
 	cfg.Contention = [][]float64{{0, 1.3, 1.8}, {1.2, 0, 1.5}, {0, 1.1, 0}}
 	cfg.Overhead = func(_, rows int) time.Duration { return time.Duration(300+20*rows) * time.Microsecond }
+	cfg.Stall = func(seed uint64, model int, step uint64) (longer, later time.Duration) {
+		key := rng.Key{Seed: seed, Pos: int(step), Model: model, Purpose: rng.Stall}
+		return time.Duration(key.Uint64(0) % 9 / 8 * 9e6), time.Duration(key.Uint64(1) % 9 / 8 * 1e6)
+	}
 	for i := range cfg.Cluster {
 		c := &cfg.Cluster[i]
 		c.KVTokens, c.Block, c.NoPrefix, c.Overcommit = []int{512, 768, 640}, 8, false, 250

@@ -27,6 +27,13 @@ type Config struct {
 	// is stated; the model is idle then. It is no part of ExecNs. nil: none.
 	Overhead func(model, rows int) time.Duration
 
+	// Stall is by how much the step of a model with that number, counted from 1 over
+	// all lives of its subserver, is longer than Step says, and its end stated later
+	// than by Overhead. It must depend on its arguments alone, of which seed is Seed,
+	// and be 0 or more: Profile.Stall of package cost. Jitter does not change it. nil:
+	// none.
+	Stall func(seed uint64, model int, step uint64) (longer, later time.Duration)
+
 	// Contention[i][j] is the factor by which a step of model i is slowed while
 	// one of j executes; 0 and 1 mean not at all. What remains of a step is
 	// stretched from the moment j begins and relaxed when j ends. nil: none.

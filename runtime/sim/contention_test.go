@@ -179,6 +179,41 @@ func TestOverhead(t *testing.T) {
 	near(t, "busy", r.Cores[0].Busy, 0.75, 1e-3)
 }
 
+// Stalls lengthen the execution of a step and what follows it, under contention as
+// well; they are those of the step's number, not of the moment.
+func TestStalls(t *testing.T) {
+	stall := func(seed uint64, model int, step uint64) (longer, later time.Duration) {
+		if model == 0 && step == 2 {
+			return 3 * time.Millisecond, 0
+		}
+		if model == 1 {
+			return -time.Second, 2 * time.Millisecond // a time below 0 is none
+		}
+		return 0, 0
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*sim.Config)
+		want   string
+	}{
+		{"alone", func(*sim.Config) {}, "0@6/6 0@15/9 1@18/10 0@21/6 0@27/6"},
+		{
+			"contention", func(c *sim.Config) { c.Contention = [][]float64{{0, 2}, {0, 0}} },
+			// Step 2 of the small needs 9 ms, and advances by 5 of them until the large
+			// has executed for 10.
+			"0@6/6 1@18/10 0@20/14 0@26/6",
+		},
+	} {
+		got := ends(t, 29*ms, []float64{6, 10}, stays{2: {1, 0}}, 2, func(c *sim.Config, _ *sim.Sim) {
+			c.Stall = stall
+			tc.change(c)
+		})
+		if strings.Join(got, " ") != tc.want {
+			t.Errorf("%s:\n got %s\nwant %s", tc.name, strings.Join(got, " "), tc.want)
+		}
+	}
+}
+
 func TestContentionRefuses(t *testing.T) {
 	for want, m := range map[string][][]float64{
 		"1 rows for 3":        {{0}},

@@ -43,14 +43,23 @@ func (s *Sim) start(p event.Peer, c *coreState, b *event.Batch) {
 // 1 ns.
 func (s *Sim) alone(p event.Peer, b *event.Batch) int64 {
 	s.sums = cost.Of(b)
-	d := int64(s.cfg.Step(int(p), &s.sums))
-	return max(1, s.jitter.of(d, s.cfg.Seed, p, s.cores[p].run))
+	run := s.cores[p].run
+	d := s.jitter.of(int64(s.cfg.Step(int(p), &s.sums)), s.cfg.Seed, p, run)
+	if s.cfg.Stall != nil {
+		longer, _ := s.cfg.Stall(s.cfg.Seed, int(p), run)
+		d += max(0, int64(longer))
+	}
+	return max(1, d)
 }
 
 // state lets the end of the batch that core p executes until at be stated.
 func (s *Sim) state(p event.Peer, c *coreState, at int64) {
 	if s.cfg.Overhead != nil {
 		at += max(0, int64(s.cfg.Overhead(int(p), len(c.batch.Rows))))
+	}
+	if s.cfg.Stall != nil {
+		_, later := s.cfg.Stall(s.cfg.Seed, int(p), c.run)
+		at += max(0, int64(later))
 	}
 	c.end++
 	s.queue.put(due{at: at, class: stepDone, core: p, id: c.end})

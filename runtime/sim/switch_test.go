@@ -81,6 +81,7 @@ func TestEstimatorFollowsTheShare(t *testing.T) {
 		cfg := prepare(seed)
 		est := metrics.NewEstimator(2, metrics.EstimatorOptions{HalfLife: halfLife})
 		var made *plan.Spec
+		shelf := plan.Shelf{Most: 256}
 		next := int64(0)
 		cfg.Control = func(core event.Peer, ev *event.Event) *event.Policy {
 			if ev.At < next {
@@ -96,9 +97,12 @@ func TestEstimatorFollowsTheShare(t *testing.T) {
 				return nil
 			}
 			made = &spec
-			got, err := plan.Tabulate(&spec, n, plan.Options{})
-			if err != nil {
-				t.Fatal(err)
+			got, ok := shelf.Find(&spec, n)
+			if !ok {
+				var err error
+				if got, err = shelf.Tabulate(&spec, n); err != nil {
+					t.Fatal(err)
+				}
 			}
 			table := got.Vectors()
 			changes++

@@ -80,6 +80,9 @@ func New(first int, stops []string) (*Stage, error) {
 	return s, nil
 }
 
+// Next is the position behind the tokens that came without a gap.
+func (s *Stage) Next() int { return s.next }
+
 // Push takes the token at pos in any order of positions; each position comes
 // once. A special token (end of turn, padding) takes its place in the order
 // and adds no text. The bytes are copied where they have to wait.

@@ -242,6 +242,31 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// A byte of the tape that is another one is no cut that a kill explains.
+func TestCorrupt(t *testing.T) {
+	o := record(t, setup{router: "random", requests: 2})
+	dir := filepath.Join(t.TempDir(), "session")
+	if err := os.CopyFS(dir, os.DirFS(o.Path)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "tape.trlog")
+	b, err := os.ReadFile(file)
+	if err == nil {
+		b[len(b)/2] ^= 1
+		err = os.WriteFile(file, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := replay.Session(open(t, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Equal() || !strings.HasPrefix(r.String(), "corrupt, before that equal: ") {
+		t.Errorf("%v", &r)
+	}
+}
+
 // A whole session whose last commands are not on its tape differs.
 func TestEndsTooEarly(t *testing.T) {
 	o, recs, _ := whole(t)

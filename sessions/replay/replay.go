@@ -22,6 +22,7 @@ func Session(o *store.Opened) (Report, error) {
 	r, err := Records(cluster, o.Records())
 	if !o.Report.Whole() {
 		r.Cut = o.Report.String()
+		r.Corrupt = o.Report.Cut != nil && o.Report.Cut.Corrupt
 	}
 	r.end(r.Cut == "")
 	return r, err

@@ -19,6 +19,7 @@ type Report struct {
 	Missing  uint64      // records within that the session lacks
 	Most     int         // messages and news in flight at once
 	Cut      string      // what is missing at the session's end, empty if it is whole
+	Corrupt  bool        // bytes of it are wrong, which no kill does
 	Diff     *Difference // the first one, nil if all is equal
 	Behind   *Difference // what the cores ordered last and no record says; a cut explains it
 
@@ -33,8 +34,9 @@ func (r *Report) end(whole bool) {
 	}
 }
 
-// Equal says that the cores ordered what the tape has.
-func (r *Report) Equal() bool { return r.Diff == nil }
+// Equal says that the cores ordered what the tape has, and that nothing of it was
+// changed.
+func (r *Report) Equal() bool { return r.Diff == nil && !r.Corrupt }
 
 // String is one line.
 func (r *Report) String() string {
@@ -42,6 +44,9 @@ func (r *Report) String() string {
 	if r.Diff != nil {
 		b.WriteString("differs at " + r.Diff.String())
 	} else {
+		if r.Corrupt {
+			b.WriteString("corrupt, before that ")
+		}
 		fmt.Fprintf(&b, "equal: %d commands of %d subservers to %d events, %d messages, %d records", r.Commands, r.Cores, r.Events, r.Messages, r.Records)
 	}
 	if r.Missing > 0 {

@@ -18,8 +18,8 @@ import (
 
 // ManifestVersion is the manifest format that this program writes; it reads all
 // from version 1 on. Version 2 added Core, version 3 the
-// policy lock-step, Block, MaxActive and Resubmit of Core, Cost, Contention, Tokens
-// and the Arrivals of a workload.
+// policy lock-step, Block, MaxActive and Resubmit of Core, Cost, Contention, Jitter,
+// Tokens and the Arrivals of a workload.
 const ManifestVersion = 3
 
 // Manifest says what ran. It is written when a session begins and once more
@@ -38,6 +38,7 @@ type Manifest struct {
 	Profile     string             `json:"profile,omitempty"`    // cost profile of a clock that goes by one
 	Cost        *cost.Profile      `json:"cost,omitempty"`       // its step times, as they were in force
 	Contention  []string           `json:"contention,omitempty"` // in virtual time: small@large:1.8
+	Jitter      float64            `json:"jitter,omitempty"`     // likewise: coefficient of variation of each step's time
 	Tokens      string             `json:"tokens,omitempty"`     // who wrote: models (also if absent), drawn, or the session that was repeated
 	Speed       float64            `json:"speed,omitempty"`      // factor on the clock, 0 = 1
 	Concurrency int                `json:"concurrency"`
@@ -94,7 +95,7 @@ type Core struct {
 
 // Workload is where the requests came from.
 type Workload struct {
-	Source    string `json:"source"` // problems, tasks
+	Source    string `json:"source"` // light, heavy, multi-turn (before version 3: problems), tasks
 	File      string `json:"file,omitempty"`
 	Requests  int    `json:"requests,omitempty"` // 0 = endless
 	MaxTokens int    `json:"max_tokens,omitempty"`

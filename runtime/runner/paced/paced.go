@@ -32,6 +32,7 @@ type Pacer struct {
 	speed   atomic.Uint64                // math.Float64bits
 	late    atomic.Int64
 	emulate bool
+	seed    uint64
 	hurry   chan struct{} // closed by Hurry
 	once    sync.Once
 	nap     func(until time.Time) // waits the last of a step precisely; nil leaves it to the timer
@@ -57,6 +58,10 @@ func (p *Pacer) TimersOnly() *Pacer {
 // any other delay. It is called before the first step.
 func (p *Pacer) Emulate() { p.emulate = true }
 
+// Seed is that of the profile's stalls, 0 unless told. It is called before the first
+// step.
+func (p *Pacer) Seed(seed uint64) { p.seed = seed }
+
 // SetProfile sets the step times; nil is the live clock.
 func (p *Pacer) SetProfile(c *cost.Profile) { p.profile.Store(c) }
 
@@ -80,26 +85,40 @@ func (p *Pacer) Late() int64 { return p.late.Load() }
 // Slip counts a delay that is not made up for any more.
 func (p *Pacer) Slip() { p.late.Add(1) }
 
-// Step returns how long a step takes under the setting in force, 0 on the live
-// clock.
+// Step returns how long a step takes under the setting in force if nothing stalls, 0
+// on the live clock.
 func (p *Pacer) Step(model int, b *cost.Batch) time.Duration {
-	return p.scaled(func(c *cost.Profile) time.Duration { return c.Step(model, b) })
-}
-
-// Overhead returns how long after its execution a step of so many rows is over.
-func (p *Pacer) Overhead(model, rows int) time.Duration {
-	return p.scaled(func(c *cost.Profile) time.Duration { return c.Overhead(model, rows) })
-}
-
-// Latency returns how long a message between two subservers is under way.
-func (p *Pacer) Latency() time.Duration { return p.scaled((*cost.Profile).Latency) }
-
-func (p *Pacer) scaled(of func(*cost.Profile) time.Duration) time.Duration {
 	c := p.profile.Load()
 	if c == nil {
 		return 0
 	}
-	return time.Duration(float64(of(c)) / p.Speed())
+	return scaled(c.Step(model, b), p.Speed())
+}
+
+// Takes returns how long a batch executes under the setting in force, and how long
+// after that its step is over, each with its stall; 0 on the live clock.
+func (p *Pacer) Takes(model int, b *event.Batch) (exec, over time.Duration) {
+	c := p.profile.Load()
+	if c == nil {
+		return 0, 0
+	}
+	sums := cost.Of(b)
+	longer, later := c.Stall(p.seed, model, b.ID)
+	speed := p.Speed()
+	return scaled(c.Step(model, &sums)+longer, speed), scaled(c.Overhead(model, len(b.Rows))+later, speed)
+}
+
+// Latency returns how long a message between two subservers is under way.
+func (p *Pacer) Latency() time.Duration {
+	c := p.profile.Load()
+	if c == nil {
+		return 0
+	}
+	return scaled(c.Latency(), p.Speed())
+}
+
+func scaled(d time.Duration, speed float64) time.Duration {
+	return time.Duration(float64(d) / speed)
 }
 
 // Wait waits until a moment as precisely as the system can. It returns early when
@@ -134,6 +153,18 @@ type Runner struct {
 	runner.Runner
 	pacer *Pacer
 	model int // index among the session's models, small first
+
+	overdue atomic.Pointer[time.Time]
+}
+
+// Overdue is the moment from which on the batch that computes now is late, and
+// thus over when it has computed and not before; zero where none computes that can
+// be late.
+func (r *Runner) Overdue() time.Time {
+	if t := r.overdue.Load(); t != nil {
+		return *t
+	}
+	return time.Time{}
 }
 
 // New paces run, the runner of model number model.
@@ -159,10 +190,14 @@ func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([
 // more only as far as this machine is late; a step that computes for longer than
 // the profile allows is over when it has.
 func (r *Runner) RunFrom(ctx context.Context, begin time.Time, b *event.Batch, out []event.Output) ([]event.Output, Timing, error) {
-	sums := cost.Of(b)
-	step, over := r.pacer.Step(r.model, &sums), r.pacer.Overhead(r.model, len(b.Rows))
+	step, over := r.pacer.Takes(r.model, b)
 	called := time.Now()
+	if step > 0 && !r.pacer.emulate {
+		end := called.Add(step)
+		r.overdue.Store(&end)
+	}
 	out, err := r.Runner.Run(ctx, b, out)
+	r.overdue.Store(nil)
 	now := time.Now()
 	took := Timing{Exec: now.Sub(called), End: now}
 	if err != nil || step == 0 {

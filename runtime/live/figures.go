@@ -165,7 +165,7 @@ func boxWarnings(e *metrics.Estimate, spec *plan.Spec, best *plan.Answer) (out [
 		if !used {
 			continue
 		}
-		if fit := &e.Whole[i]; spec.Step[k].PerRow > 0 && best.MeanBatch[k] > float64(fit.High)+0.5 {
+		if fit := &e.Whole[i]; fit.High > 0 && spec.Step[k].PerRow > 0 && best.MeanBatch[k] > float64(fit.High)+0.5 {
 			out = append(out, fmt.Sprintf("steps of the %s were measured with up to %d rows, B* runs %.1f: their time is extrapolated",
 				event.Role(event.Peer(i), e.Peers), fit.High, best.MeanBatch[k]))
 		}

@@ -42,13 +42,37 @@ func (h *Shelf) Find(s *Spec, maxN int) (t Table, ok bool) {
 			}
 		}
 	}
-	if best < 0 || maxN < 1 {
+	if best < 0 || maxN < 1 || jumps(s) {
 		return Table{}, false
 	}
 	k := h.kept[best]
 	h.kept = append(slices.Delete(h.kept, best, best+1), k)
 	return Table{Rows: k.table.Rows[:maxN:maxN]}, true
 }
+
+// jumps says whether a step of some model takes nearly a whole number of steps of
+// the first: there the table is another one a percent further (§4.4), so none that
+// is kept is as good. What is more, where models slow one another down the table in
+// force has a part in what is measured: one from the wrong side of the jump would
+// bring about the very figures that it is found by.
+func jumps(s *Spec) bool {
+	for m := 1; m < len(s.Step); m++ {
+		for _, rows := range []int{1, s.N} {
+			ratio := s.Step[m].Of(rows) / s.Step[0].Of(rows)
+			if near := math.Round(ratio); near >= 1 && near <= lastJump && math.Abs(ratio-near) <= jumpWidth*near {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// The ratios at which B* jumps: at those above it is robust (§4.4). Beyond the width
+// nothing that is alike lies on the other side.
+const (
+	lastJump  = 3
+	jumpWidth = 0.05
+)
 
 // Len is how many tables are kept.
 func (h *Shelf) Len() int { return len(h.kept) }
@@ -130,8 +154,9 @@ func visits(p [][]float64) []float64 {
 // share weighs: what is sent on from a model that has few steps matters little,
 // and is measured worst.
 const (
-	flowMoved = 0.02
-	cv2Moved  = 0.2 // measured over a thousand sends that of a law trembles by half of it
+	flowNear = 0.02
+	stepNear = 0.02
+	cv2Near  = 0.2 // measured over a thousand sends that of a law trembles by half of it
 )
 
 // apart is how far two systems lie from one another by that of their marks which
@@ -143,20 +168,20 @@ func (m *marks) apart(o *marks, s, old *Spec, n int) float64 {
 		return math.Inf(1)
 	}
 	now, before := cmp.Or(s.Quantum, quantum), cmp.Or(old.Quantum, quantum)
-	d := math.Abs(now-before) / (stepMoved * before)
+	d := math.Abs(now-before) / (stepNear * before)
 	for i := range m.flow {
 		for j := range m.flow[i] {
-			d = max(d, math.Abs(m.flow[i][j]-o.flow[i][j])/flowMoved)
+			d = max(d, math.Abs(m.flow[i][j]-o.flow[i][j])/flowNear)
 		}
 		for _, rows := range []int{1, n} {
 			now, before := s.Step[i].Of(rows), old.Step[i].Of(rows)
-			d = max(d, math.Abs(now-before)/(stepMoved*before))
+			d = max(d, math.Abs(now-before)/(stepNear*before))
 		}
 		x, y := m.laws[i], o.laws[i]
 		if (x.mean == 0) != (y.mean == 0) {
 			return math.Inf(1)
 		}
-		d = max(d, math.Abs(x.cv2-y.cv2)/cv2Moved)
+		d = max(d, math.Abs(x.cv2-y.cv2)/cv2Near)
 	}
 	return d
 }

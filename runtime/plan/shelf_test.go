@@ -34,7 +34,7 @@ func measured(s *Spec, rows float64, seed uint64) *Spec {
 func TestShelfIsAsGood(t *testing.T) {
 	const n = 5
 	sum, most, rows := 0.0, 0.0, 0
-	for i, c := range []*Spec{pair(n, .05, 6, 27.9), pair(n, .2, 6, 48), pair(n, .35, 6, 27.9), pair(n, .5, 6, 12)} {
+	for i, c := range []*Spec{pair(n, .05, 6, 27.9), pair(n, .2, 6, 48), pair(n, .35, 6, 27.9), pair(n, .5, 6, 15)} {
 		shelf := Shelf{Most: 64}
 		for k := range uint64(60) {
 			s := measured(c, 144, 1000*uint64(i)+k)
@@ -70,7 +70,7 @@ func TestShelfIsAsGood(t *testing.T) {
 func TestShelfOfThree(t *testing.T) {
 	const n = 12
 	me := []float64{6. / 11, 3. / 11, 2. / 11}
-	truth := &Spec{N: n, P: [][]float64{me, me, me}, Step: []Latency{{6, .1}, {12.3, .3}, {27.9, .5}}}
+	truth := &Spec{N: n, P: [][]float64{me, me, me}, Step: []Latency{{6, .1}, {14.3, .3}, {27.9, .5}}}
 	shelf := Shelf{Most: 256}
 	sum, most, rows, found := 0.0, 0.0, 0, 0
 	const asked = 240
@@ -119,7 +119,7 @@ func TestShelfTellsApart(t *testing.T) {
 	base := func() *Spec {
 		return &Spec{
 			N: n, P: [][]float64{{.94, .05, .01}, {.8, .2, 0}, {1, 0, 0}}, K: [][]float64{{1, 1, 0}, {1, 1, 1}, {1, 1, 1}},
-			Step: []Latency{{6, .1}, {12, .2}, {27.9, .5}}, Cap: []int{8, 8, 8}, Quantum: .1,
+			Step: []Latency{{6, .1}, {14.5, .2}, {27.9, .5}}, Cap: []int{8, 8, 8}, Quantum: .1,
 			Send: []*Phases{nil, Stays([]float64{.2}), nil},
 		}
 	}
@@ -260,6 +260,22 @@ func TestFlowsHoldUnderThresholds(t *testing.T) {
 				}
 				near(t, c.name+": steps of a model", steps/all, share, 1e-6)
 			}
+		}
+	}
+}
+
+// TestShelfHasNoneAtAJump: at t1/t0 = 3 the best B1 for eight is 2 on one side and 4
+// on the other, 8 % apart, so a table is made anew there.
+func TestShelfHasNoneAtAJump(t *testing.T) {
+	const n = 8
+	for small, want := range map[float64]bool{9.2: false, 9.3: false, 9.4: false, 10.5: true, 6: true, 14: false, 27.9: false} {
+		shelf := Shelf{Most: 4}
+		s := pair(n, .35, small, 27.9)
+		if _, err := shelf.Tabulate(s, n); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := shelf.Find(s, n); ok != want {
+			t.Errorf("%v ms: found %v, want %v", small, ok, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ const (
 	pairedSeeds    = 20
 	pairedSeconds  = 1_000
 	switchSeeds    = 20
+	switchSure     = true
 	switchSeconds  = 400
 	poolStreams    = 12_000
 	predictMost    = 16

@@ -12,6 +12,7 @@ const (
 	pairedSeeds    = 20
 	pairedSeconds  = 10
 	switchSeeds    = 5
+	switchSure     = false // so few seeds leave half a percent open
 	switchSeconds  = 40
 	poolStreams    = 1_000
 	predictMost    = 8

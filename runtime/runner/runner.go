@@ -1,6 +1,6 @@
 // Package runner defines what executes a batch. The rooms below it do so in
-// different ways: native with the embedded forward pass, paced with another
-// runner at the rhythm of a cost profile.
+// different ways: native with the embedded forward pass, emulated with what a law
+// or a recording says, paced with another runner at the rhythm of a cost profile.
 //
 // The invariant that matters: a row's output depends on the request's tokens,
 // its sampling key and the model, never on what else is in the batch.

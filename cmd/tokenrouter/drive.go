@@ -7,8 +7,10 @@ import (
 	"os/signal"
 	"time"
 
+	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/guard"
+	"tokenrouter/runtime/live"
 	"tokenrouter/runtime/metrics"
 	"tokenrouter/runtime/tape"
 )
@@ -50,6 +52,9 @@ func (c *cluster) drive(ctx context.Context, o drive) (*driven, error) {
 	d := &driven{reason: "done"}
 	if c.flags.openLoop() == "" {
 		d.seen.concurrency = c.flags.Concurrency
+	}
+	if c.flags.Clock != live.ClockLive {
+		d.seen.profile = &c.profile
 	}
 	var recs []tape.Record
 	take := func() {
@@ -135,6 +140,8 @@ func (d *driven) failure(of string) error {
 // watch keeps what the progress bar and the exit code need.
 type watch struct {
 	done, right, checked, failed, tokens int
+	batches, outside                     int           // of these, how many leave the validity box of the profile
+	profile                              *cost.Profile // nil where steps take what they take
 	failure                              string
 	messages                             []string
 	concurrency                          int
@@ -147,6 +154,11 @@ func (w *watch) add(rec *tape.Record) {
 		switch {
 		case cmd.Kind == event.Emit:
 			w.tokens++
+		case cmd.Kind == event.RunBatch && w.profile != nil && cmd.Batch != nil:
+			w.batches++
+			if b := cost.Of(cmd.Batch); w.profile.Outside(int(rec.Core), &b) {
+				w.outside++
+			}
 		case cmd.Kind == event.Note && cmd.Note == event.NoteFault:
 			w.faults.add(cmd.Text)
 		}

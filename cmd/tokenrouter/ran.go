@@ -8,7 +8,8 @@ type ranJSON struct {
 	Achieved   float64 `json:"arrivals_per_s"` // that came, 0 in the closed loop
 	Stalls     bool    `json:"stalls"`         // steps stall as the cost profile has it
 	Jitter     float64 `json:"jitter"`
-	Late       int64   `json:"late_steps"` // that took longer here than the cost profile allows
+	Late       int64   `json:"late_steps"`  // that took longer here than the cost profile allows
+	Outside    int     `json:"outside_box"` // batches that the step times were not measured at
 	WarmUpS    float64 `json:"warm_up_s"`
 	SessionS   float64 `json:"session_s"` // of the clock's time, virtual for sim
 	WallS      float64 `json:"wall_s"`

@@ -16,6 +16,7 @@ type report struct {
 	summary metrics.Summary
 	models  string
 	late    int64
+	batches int  // that ran under a cost profile
 	virtual bool // the clock is sim
 	out     reportJSON
 }
@@ -221,6 +222,9 @@ func (r *report) text() string {
 	}
 	if r.late > 0 {
 		row("late steps", "%d took longer here than the cost profile allows", r.late)
+	}
+	if o.Outside > 0 {
+		row("outside box", "%d of %d batches are unlike those that the cost profile was measured at: their times are a guess", o.Outside, r.batches)
 	}
 	if o.Session != "" {
 		row("session", "%s", o.Session)

@@ -132,7 +132,7 @@ func (r *runCmd) report(c *cluster, d *driven) *report {
 	}
 	out.ranJSON = ranJSON{
 		TokensFrom: r.Tokens, Arrivals: r.Arrivals, WarmUpS: r.WarmUp, Achieved: c.runtime.Offered().Achieved,
-		Stalls: r.Clock != live.ClockLive && c.profile.Stalling(), Jitter: r.Jitter, Late: d.late,
+		Stalls: r.Clock != live.ClockLive && c.profile.Stalling(), Jitter: r.Jitter, Late: d.late, Outside: d.seen.outside,
 		SessionS: d.session.Seconds(), WallS: d.wall.Seconds(), Factor: d.factor(), Unrecorded: d.drawn,
 	}
 	if d.drawn > 0 {
@@ -142,5 +142,5 @@ func (r *runCmd) report(c *cluster, d *driven) *report {
 	if r.openLoop() == "" { // else a plan is of the moment in which it was made
 		out.takePlan(d.seen.plan)
 	}
-	return &report{summary: d.summary, models: c.roles(), late: d.late, virtual: r.virtual(), out: out}
+	return &report{summary: d.summary, models: c.roles(), late: d.late, batches: d.seen.batches, virtual: r.virtual(), out: out}
 }

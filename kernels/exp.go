@@ -66,6 +66,12 @@ func expSum(x []float32, top float32) float64 {
 	return sum
 }
 
+// Exp is e^x in double precision, the same bits on every machine; 0 below -708.
+func Exp(x float64) float64 { return exp(x) }
+
+// Ln is the natural logarithm of a finite x > 0, the same bits on every machine.
+func Ln(x float64) float64 { return ln(x) }
+
 func expEdge(x float64) float64 {
 	switch {
 	case x < expMin:

@@ -20,7 +20,7 @@ func NewRoPE(n, dim int, theta float64) *RoPE {
 	for i := range h {
 		freq := 1 / float32(exp(float64(float64(2*i)/float64(dim)*logTheta)))
 		for p := range n {
-			s, c := sincos(float64(float32(p) * freq))
+			s, c := Sincos(float64(float32(p) * freq))
 			r.cos[p*h+i], r.sin[p*h+i] = float32(c), float32(s)
 		}
 	}
@@ -39,10 +39,11 @@ func (r *RoPE) Apply(x []float32, pos int) {
 	}
 }
 
-// sincos is the sine and cosine of 0 <= x < 2^20, accurate to about 1e-15 and
-// the same on every machine: x is reduced to |r| <= pi/4 with pi/2 in two
-// parts (the first has 33 bits, so its multiples are exact), then Taylor series.
-func sincos(x float64) (sin, cos float64) {
+// Sincos is the sine and cosine of 0 <= x < 2^20, accurate to about 1e-15 (to
+// 1e-8 up to 2^24) and the same on every machine: x is reduced to |r| <= pi/4
+// with pi/2 in two parts (the first has 33 bits, so its multiples are exact),
+// then Taylor series.
+func Sincos(x float64) (sin, cos float64) {
 	const (
 		hi = 0x1.921fb544p0
 		lo = math.Pi/2 - hi

@@ -45,12 +45,27 @@ func Measure(s *Signals, logits []float32) error {
 		sum += e
 		weighted += float64(d * e)
 	}
+	return s.Derive(top, sum, weighted, len(logits))
+}
+
+// Derive fills s from what was summed over a row of vocab logits elsewhere: sum
+// and weighted are S and T of Measure. top are the TopN largest logits, falling,
+// with the logit in place of the log-probability; s keeps the slice. No finite
+// logit is an error.
+func (s *Signals) Derive(top []TokenProb, sum, weighted float64, vocab int) error {
+	switch {
+	case len(top) == 0:
+		return errNoLogits
+	case math.IsInf(float64(top[0].Logprob), -1):
+		return errNoFinite
+	}
+	peak := float64(top[0].Logprob)
 	logSum := ln(sum)
 	h := max(0, logSum-weighted/sum)
 	s.Entropy = float32(h)
 	s.EntropyNorm = 0
-	if len(logits) > 1 {
-		s.EntropyNorm = float32(h / ln(float64(len(logits))))
+	if vocab > 1 {
+		s.EntropyNorm = float32(h / ln(float64(vocab)))
 	}
 	s.LogSumExp = float32(peak + logSum)
 	s.Top1 = float32(1 / sum)
@@ -76,7 +91,7 @@ func topN(out []TokenProb, logits []float32) ([]TokenProb, error) {
 			continue
 		}
 		if l != l || l > math.MaxFloat32 {
-			return nil, badLogit(i, l)
+			return nil, BadLogit(i, l)
 		}
 		if len(out) < TopN {
 			out = append(out, TokenProb{})
@@ -87,9 +102,6 @@ func topN(out []TokenProb, logits []float32) ([]TokenProb, error) {
 		}
 		out[j] = TokenProb{ID: int32(i), Logprob: l}
 		floor = out[len(out)-1].Logprob
-	}
-	if math.IsInf(float64(out[0].Logprob), -1) {
-		return nil, errNoFinite
 	}
 	return out, nil
 }
@@ -105,7 +117,7 @@ func Argmax(logits []float32) (int32, error) {
 			continue
 		}
 		if l != l || l > math.MaxFloat32 {
-			return 0, badLogit(i, l)
+			return 0, BadLogit(i, l)
 		}
 		best, top = int32(i), l
 	}
@@ -120,6 +132,7 @@ var (
 	errNoFinite = errors.New("kernels: every logit is -Inf: at least one token must stay possible")
 )
 
-func badLogit(i int, l float32) error {
+// BadLogit is the error of Measure for a logit that is NaN or +Inf.
+func BadLogit(i int, l float32) error {
 	return fmt.Errorf("kernels: logit %d is %v: the weights or the context are damaged, check the model's file", i, l)
 }

@@ -93,9 +93,9 @@ func TestExpLn(t *testing.T) {
 
 func TestRoPEOracle(t *testing.T) {
 	for x := 0.0; x < 1<<20; x += 523.77 {
-		s, c := sincos(x)
+		s, c := Sincos(x)
 		if math.Abs(s-math.Sin(x)) > 1e-14 || math.Abs(c-math.Cos(x)) > 1e-14 {
-			t.Fatalf("sincos(%v) = %v, %v, want %v, %v", x, s, c, math.Sin(x), math.Cos(x))
+			t.Fatalf("Sincos(%v) = %v, %v, want %v, %v", x, s, c, math.Sin(x), math.Cos(x))
 		}
 	}
 	const dim, theta = 12, 10000.0

@@ -15,12 +15,16 @@ func (e *RowError) Error() string { return fmt.Sprintf("model: row %d %s", e.Row
 
 // admit checks every row before anything changes, then lays out the step.
 func (m *Model) admit(ws *Workspace, p *Pool, rows []Row) error {
-	n, wanted, err := m.check(p, rows)
+	s, err := m.check(p, rows)
 	if err != nil {
 		return err
 	}
-	ws.tokens, ws.pages = sized(ws.tokens, n)[:0], ws.pages[:0]
+	if err := p.reserve(s.missing); err != nil {
+		return fmt.Errorf("model: %s: %d more KV blocks of %d bytes: %w", m.Name, s.missing, p.BlockBytes(), err)
+	}
+	ws.tokens, ws.runs, ws.pages = sized(ws.tokens, s.tokens)[:0], ws.runs[:0], ws.pages[:0]
 	longest := 0
+	ws.work = 0
 	for i := range rows {
 		r := &rows[i]
 		end := r.Start + len(r.Tokens)
@@ -30,43 +34,51 @@ func (m *Model) admit(ws *Workspace, p *Pool, rows []Row) error {
 		}
 		first := len(ws.pages)
 		for _, id := range r.Blocks[:blocksFor(end)] {
-			ws.pages = append(ws.pages, p.blocks[id].tiles)
+			ws.pages = append(ws.pages, p.blocks[id].data)
 		}
-		for pos := r.Start; pos < end; pos++ {
-			ws.tokens = append(ws.tokens, token{pos: pos, row: i, first: first})
+		for k, id := range r.Tokens {
+			at := len(ws.tokens)
+			pos := r.Start + k
+			if k == 0 || pos%BlockLen == 0 {
+				ws.runs = append(ws.runs, span{at, 0})
+			}
+			ws.runs[len(ws.runs)-1].n++
+			ws.tokens = append(ws.tokens, token{id: id, pos: pos, col: at, first: first})
+			ws.work += pos + 1
 		}
 	}
-	c := &m.Config
-	q := c.Heads * c.HeadDim
-	ws.x = sized(ws.x, n*c.Hidden)
-	ws.y = sized(ws.y, n*c.Hidden)
-	ws.out = sized(ws.out, n*c.Hidden)
-	ws.q = sized(ws.q, n*q)
-	ws.att = sized(ws.att, n*q)
-	ws.kv = sized(ws.kv, n*2*c.KVHeads*c.HeadDim)
-	ws.ffn = sized(ws.ffn, n*2*c.FFN)
-	ws.act = sized(ws.act, n*c.FFN)
-	ws.scratch = sized(ws.scratch, p.layout.ScratchLen(longest))
-	ws.hidden = sized(ws.hidden, wanted*c.Hidden)
-	ws.logits = sized(ws.logits, wanted*c.Vocab)
-	ws.hiddenAt = sized(ws.hiddenAt, len(rows))
-	ws.logitsAt = sized(ws.logitsAt, len(rows))
-	ws.width, ws.vocab = c.Hidden, c.Vocab
+	ws.work *= 2 * m.Config.Heads / m.Config.KVHeads * m.Config.HeadDim
+	ws.single, ws.again, ws.wanted = s.single && !s.again, s.again, s.wanted
+	ws.resultAt = sized(ws.resultAt, len(rows))
+	ws.columnAt = sized(ws.columnAt, s.wanted)
+	m.rope.reach(longest)
+	ws.layout(m, p, s.heads)
 	return nil
 }
 
 // blocksFor is the number of blocks that n positions take.
 func blocksFor(n int) int { return (n + BlockLen - 1) / BlockLen }
 
-// check counts the tokens of a step and the rows with a result.
-func (m *Model) check(p *Pool, rows []Row) (tokens, wanted int, err error) {
+// size is what a step holds.
+type size struct {
+	tokens  int
+	wanted  int  // rows with a result
+	heads   int  // rows with logits or signals
+	missing int  // blocks that need memory
+	single  bool // every row has one token
+	again   bool // a row feeds the last position of a full block again
+}
+
+// check holds a step against the rules and counts what is in it.
+func (m *Model) check(p *Pool, rows []Row) (s size, err error) {
 	switch {
 	case p == nil || p.m != m:
-		return 0, 0, fmt.Errorf("model: the KV pool of the step is not one of %s: make it with NewPool of the same model", m.Name)
+		return s, fmt.Errorf("model: the KV pool of the step is not one of %s: make it with NewPool of the same model", m.Name)
 	case len(rows) == 0:
-		return 0, 0, errors.New("model: a step needs at least one row")
+		return s, errors.New("model: a step needs at least one row")
 	}
 	p.step++
+	s.single = true
 	for i := range rows {
 		r := &rows[i]
 		text := m.checkTokens(r)
@@ -74,22 +86,26 @@ func (m *Model) check(p *Pool, rows []Row) (tokens, wanted int, err error) {
 			text = p.checkTable(r)
 		}
 		if text == "" {
-			text = p.markWrites(r, i)
+			text = p.markWrites(r, i, &s)
 		}
 		if text != "" {
-			return 0, 0, &RowError{i, text}
+			return s, &RowError{i, text}
 		}
-		tokens += len(r.Tokens)
-		if r.Logits || r.Hidden {
-			wanted++
+		s.tokens += len(r.Tokens)
+		s.single = s.single && len(r.Tokens) == 1
+		if r.results() {
+			s.wanted++
+		}
+		if r.Logits || r.Signals {
+			s.heads++
 		}
 	}
 	for i := range rows {
 		if text := p.checkReads(&rows[i]); text != "" {
-			return 0, 0, &RowError{i, text}
+			return s, &RowError{i, text}
 		}
 	}
-	return tokens, wanted, nil
+	return s, nil
 }
 
 // checkTokens says what is wrong with a row's tokens and their positions.
@@ -132,11 +148,12 @@ func (p *Pool) checkTable(r *Row) string {
 // markWrites marks the blocks that row i changes; each belongs to one row of
 // the step. A row that only feeds the last position of a full block again, for
 // its logits, stores what is there already: such a block may be shared.
-func (p *Pool) markWrites(r *Row, i int) string {
+func (p *Pool) markWrites(r *Row, i int, s *size) string {
 	end := r.Start + len(r.Tokens)
 	for k := r.Start / BlockLen; k*BlockLen < end; k++ {
 		id := r.Blocks[k]
 		if r.Start-k*BlockLen == BlockLen-1 && p.held(id) == BlockLen {
+			s.again = true
 			continue
 		}
 		p.reach(id)
@@ -145,6 +162,9 @@ func (p *Pool) markWrites(r *Row, i int) string {
 			return fmt.Sprintf("writes KV block %d, and so does row %d: a block that is written belongs to one row", id, b.row)
 		}
 		b.step, b.row = p.step, i
+		if b.data == nil {
+			s.missing++
+		}
 	}
 	return ""
 }

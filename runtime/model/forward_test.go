@@ -1,11 +1,17 @@
 package model_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"tokenrouter/kernels"
+	"tokenrouter/kernels/team"
 	"tokenrouter/runtime/model"
 	"tokenrouter/runtime/model/tiny"
 )
@@ -38,21 +44,73 @@ func table(from, n int) []int32 {
 	return ids
 }
 
-// alone computes the logits after every token, one token per step, in a pool of
-// its own.
-func alone(t testing.TB, m *model.Model, ids []int32) (logits, hidden [][]float32) {
+// given is what a row gives.
+type given struct {
+	logits, hidden []float32
+	signals        kernels.Signals
+}
+
+// all wants everything of a row.
+func all(r model.Row) model.Row {
+	r.Logits, r.Hidden, r.Signals = true, true, true
+	return r
+}
+
+// take copies what row i of a step gave.
+func take(t testing.TB, ws *model.Workspace, i int) given {
+	t.Helper()
+	s, err := ws.Signals(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := given{slices.Clone(ws.Logits(i)), slices.Clone(ws.Hidden(i)), *s}
+	g.signals.TopK = slices.Clone(s.TopK)
+	return g
+}
+
+// compare holds what row i gave against g: the same bits of what was wanted, and
+// nothing else.
+func (g *given) compare(ws *model.Workspace, i int, row *model.Row) error {
+	for _, c := range []struct {
+		what      string
+		wanted    bool
+		got, want []float32
+	}{{"logits", row.Logits, ws.Logits(i), g.logits}, {"hidden state", row.Hidden, ws.Hidden(i), g.hidden}} {
+		switch {
+		case !c.wanted && c.got != nil:
+			return fmt.Errorf("row %d: its %s was not wanted", i, c.what)
+		case c.wanted && !sameBits(c.got, c.want):
+			return fmt.Errorf("row %d: its %s differs from that of one token at a time", i, c.what)
+		}
+	}
+	s, err := ws.Signals(i)
+	switch {
+	case err != nil:
+		return err
+	case (s != nil) != row.Signals:
+		return fmt.Errorf("row %d: wants signals: %v, has them: %v", i, row.Signals, s != nil)
+	case s != nil && !reflect.DeepEqual(*s, g.signals):
+		return fmt.Errorf("row %d: signals %+v, alone %+v", i, *s, g.signals)
+	}
+	return nil
+}
+
+// alone computes what every token gives, one token per step, in a pool of its
+// own.
+func alone(t testing.TB, m *model.Model, ids []int32) []given {
 	t.Helper()
 	var ws model.Workspace
 	blocks := table(0, len(ids))
 	kv := m.NewPool(len(blocks))
+	var out []given
 	for i := range ids {
-		if err := m.Forward(&ws, kv, []model.Row{{Blocks: blocks, Start: i, Tokens: ids[i : i+1], Logits: true, Hidden: true}}); err != nil {
-			t.Fatal(err)
-		}
-		logits = append(logits, append([]float32(nil), ws.Logits(0)...))
-		hidden = append(hidden, append([]float32(nil), ws.Hidden(0)...))
+		feed(t, m, &ws, kv, all(model.Row{Blocks: blocks, Start: i, Tokens: ids[i : i+1]}))
+		out = append(out, take(t, &ws, 0))
 	}
-	return logits, hidden
+	if err := kv.Close(); err != nil {
+		t.Error(err)
+	}
+	return out
 }
 
 func sameBits(a, b []float32) bool {
@@ -67,24 +125,76 @@ func sameBits(a, b []float32) bool {
 	return true
 }
 
-func TestForwardOracle(t *testing.T) {
-	m, ts := loadOdd(t)
-	ids := randomIDs(rand.New(rand.NewPCG(5, 5)), m, odd.MaxPos)
-	wantLogits, wantHidden := oracle(odd, ts, ids)
-	logits, hidden := alone(t, m, ids)
-	for i := range ids {
-		for _, c := range []struct {
-			what string
-			got  []float32
-			want []float64
-		}{{"logits", logits[i], wantLogits[i]}, {"hidden", hidden[i], wantHidden[i]}} {
-			var diff, size float64
-			for j, w := range c.want {
-				diff += (float64(c.got[j]) - w) * (float64(c.got[j]) - w)
-				size += w * w
+// Signals are those of the logits: what kernels.Measure says of them.
+func TestForwardSignals(t *testing.T) {
+	m := small(t)
+	for i, g := range alone(t, m, randomIDs(rand.New(rand.NewPCG(6, 6)), m, 30)) {
+		var want kernels.Signals
+		if err := kernels.Measure(&want, g.logits); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range [][2]float32{{g.signals.Entropy, want.Entropy}, {g.signals.LogSumExp, want.LogSumExp}, {g.signals.Top1, want.Top1}, {g.signals.Top2, want.Top2}} {
+			if d := math.Abs(float64(c[0] - c[1])); !(d <= 1e-6*max(1, math.Abs(float64(c[1])))) {
+				t.Errorf("position %d: %+v, want %+v", i, g.signals, want)
 			}
-			if rel := math.Sqrt(diff / size); !(rel < 2e-5) {
-				t.Fatalf("position %d: %s off by %g", i, c.what, rel)
+		}
+		for k, w := range want.TopK {
+			if g.signals.TopK[k].ID != w.ID {
+				t.Errorf("position %d: the most likely are %v, want %v", i, g.signals.TopK, want.TopK)
+			}
+		}
+	}
+}
+
+// Logits that are no numbers are an error of the signals (case B9), of the row
+// that asks for them; the step itself has been made.
+func TestForwardBadLogits(t *testing.T) {
+	ts := tensors(odd, 1)
+	head := ts["lm_head.weight"]
+	head.data[7*odd.Hidden+3] = float32(math.NaN())
+	m, err := model.Load(folder(t, odd, ts), "odd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ws model.Workspace
+	rows := []model.Row{
+		{Blocks: []int32{0}, Tokens: []int32{3, 4}, Signals: true},
+		{Blocks: []int32{1}, Tokens: []int32{3, 4}, Logits: true, Hidden: true},
+	}
+	feed(t, m, &ws, m.NewPool(2), rows...)
+	if _, err := ws.Signals(0); err == nil || !strings.Contains(err.Error(), "logit 7 is NaN") {
+		t.Errorf("signals of NaN: %v", err)
+	}
+	if s, err := ws.Signals(1); s != nil || err != nil {
+		t.Errorf("a row that wants no signals has %v, %v", s, err)
+	}
+	if l := ws.Logits(1); l[7] == l[7] || l[6] != l[6] || ws.Hidden(1)[0] != ws.Hidden(1)[0] {
+		t.Error("a NaN is hidden, or has spread")
+	}
+	for _, i := range []int{-1, 2} {
+		if s, err := ws.Signals(i); s != nil || err != nil || ws.Logits(i) != nil || ws.Hidden(i) != nil {
+			t.Errorf("row %d, which the step does not have, has results", i)
+		}
+	}
+}
+
+// Pieces of any size give the same bits beyond the first 256 positions too, where
+// attention is put together from splits.
+func TestForwardLong(t *testing.T) {
+	m := small(t)
+	ids := randomIDs(rand.New(rand.NewPCG(7, 7)), m, 512)
+	want := alone(t, m, ids)
+	cores := team.New(2)
+	defer cores.Close()
+	ws := model.Workspace{Seat: cores.Seat()}
+	for _, size := range []int{512, 300, 131, 16} {
+		kv := m.NewPool(32)
+		for at := 0; at < len(ids); at += size {
+			end := min(at+size, len(ids))
+			row := all(model.Row{Blocks: table(0, len(ids)), Start: at, Tokens: ids[at:end]})
+			feed(t, m, &ws, kv, row)
+			if err := want[end-1].compare(&ws, 0, &row); err != nil {
+				t.Errorf("pieces of %d, position %d: %v", size, end-1, err)
 			}
 		}
 	}
@@ -94,19 +204,20 @@ func TestForwardOracle(t *testing.T) {
 func TestForwardConcurrent(t *testing.T) {
 	m := small(t)
 	ids := randomIDs(rand.New(rand.NewPCG(2, 2)), m, 40)
-	want, _ := alone(t, m, ids)
+	want := alone(t, m, ids)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			var ws model.Workspace
 			kv := m.NewPool(3)
 			for i := range ids {
-				if err := m.Forward(&ws, kv, []model.Row{{Blocks: []int32{2, 0, 1}, Start: i, Tokens: ids[i : i+1], Logits: true}}); err != nil {
+				row := all(model.Row{Blocks: []int32{2, 0, 1}, Start: i, Tokens: ids[i : i+1]})
+				if err := m.Forward(&ws, kv, []model.Row{row}); err != nil {
 					t.Error(err)
 					return
 				}
-				if !sameBits(ws.Logits(0), want[i]) {
-					t.Errorf("position %d differs", i)
+				if err := want[i].compare(&ws, 0, &row); err != nil {
+					t.Error(err)
 					return
 				}
 			}
@@ -122,7 +233,7 @@ func TestForwardAllocatesNothing(t *testing.T) {
 	kv := m.NewPool(16)
 	rows := make([]model.Row, 4)
 	for i := range rows {
-		rows[i] = model.Row{Blocks: table(4*i, 60), Tokens: make([]int32, 60), Logits: true, Hidden: i == 2}
+		rows[i] = model.Row{Blocks: table(4*i, 60), Tokens: make([]int32, 60), Logits: i != 1, Hidden: i == 2, Signals: i != 3}
 	}
 	run := func() {
 		if err := m.Forward(&ws, kv, rows); err != nil {

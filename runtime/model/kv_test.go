@@ -67,10 +67,10 @@ func TestForwardErrors(t *testing.T) {
 	if kv.Taken() != 3 {
 		t.Errorf("errors took blocks: %d, want 3", kv.Taken())
 	}
-	logits, _ := alone(t, m, ids[:20])
-	feed(t, m, &ws, kv, model.Row{Blocks: []int32{0, 1}, Start: 19, Tokens: ids[19:20], Logits: true})
-	if !sameBits(ws.Logits(0), logits[19]) {
-		t.Error("errors changed what the pool holds")
+	row := all(model.Row{Blocks: []int32{0, 1}, Start: 19, Tokens: ids[19:20]})
+	feed(t, m, &ws, kv, row)
+	if err := alone(t, m, ids[:20])[19].compare(&ws, 0, &row); err != nil {
+		t.Errorf("errors changed what the pool holds: %v", err)
 	}
 	feed(t, m, &ws, kv, model.Row{Blocks: []int32{0, 1, 2, 3, 4, 5, 6, 7}, Start: 19, Tokens: make([]int32, 109), Logits: true})
 }
@@ -84,20 +84,19 @@ func TestSharedBlocks(t *testing.T) {
 	kv := m.NewPool(8)
 	prefix := randomIDs(r, m, 32)
 	feed(t, m, &ws, kv, model.Row{Blocks: []int32{5, 2}, Tokens: prefix})
-	rows := []model.Row{{Blocks: []int32{5, 2}, Start: 31, Tokens: prefix[31:], Logits: true}}
-	want := [][]float32{nil, nil, nil}
-	logits, _ := alone(t, m, prefix)
-	want[0] = logits[31]
+	again := all(model.Row{Blocks: []int32{5, 2}, Start: 31, Tokens: prefix[31:]})
+	rows := []model.Row{again, again}
+	want := []given{alone(t, m, prefix)[31], alone(t, m, prefix)[31]}
 	for i := range 2 {
 		own := randomIDs(r, m, 9+i)
-		logits, _ := alone(t, m, append(append([]int32(nil), prefix...), own...))
-		want[1+i] = logits[len(logits)-1]
-		rows = append(rows, model.Row{Blocks: []int32{5, 2, int32(i)}, Start: 32, Tokens: own, Logits: true})
+		whole := alone(t, m, append(append([]int32(nil), prefix...), own...))
+		want = append(want, whole[len(whole)-1])
+		rows = append(rows, all(model.Row{Blocks: []int32{5, 2, int32(i)}, Start: 32, Tokens: own}))
 	}
 	feed(t, m, &ws, kv, rows...)
 	for i := range rows {
-		if !sameBits(ws.Logits(i), want[i]) {
-			t.Errorf("row %d: logits differ from those of the whole sequence alone", i)
+		if err := want[i].compare(&ws, i, &rows[i]); err != nil {
+			t.Error(err)
 		}
 	}
 	if kv.Taken() != 4 {

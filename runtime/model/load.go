@@ -1,263 +1,196 @@
 package model
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"slices"
-
-	"tokenrouter/kernels"
-	"tokenrouter/runtime/model/safetensors"
-	"tokenrouter/runtime/model/tokenizer"
+	"tokenrouter/kernels/matmul"
+	"tokenrouter/runtime/model/checkpoint"
+	"tokenrouter/runtime/model/family"
+	"tokenrouter/runtime/model/tensor"
 )
 
-// Generation is what generation_config.json recommends. Zero values mean that
-// the file says nothing.
-type Generation struct {
-	MaxNewTokens int
-	DoSample     bool
-	Temperature  float32
-	TopK         int
-	TopP         float32
-}
-
-// Model is a loaded model. Its exported fields are not to be changed.
-type Model struct {
-	Name       string
-	Config     Config
-	Tokenizer  *tokenizer.Tokenizer
-	Generation Generation
-
-	eos    []int32
-	hash   string
-	embed  kernels.Matrix
-	head   kernels.Matrix
-	layers []layer
-	norm   []float32
-	rope   *kernels.RoPE
-}
-
-// layer holds the weights of one transformer block.
-type layer struct {
-	norm1, norm2 []float32
-	qNorm, kNorm []float32
-	q, kv, o     kernels.Matrix // kv: keys' rows, then values' rows
-	gateUp, down kernels.Matrix // gateUp: gate's rows, then up's rows
-}
-
-// EOS lists the tokens that end an answer, not to be changed.
-func (m *Model) EOS() []int32 { return m.eos }
-
-// Hash is the SHA-256 in hex of the weights' file.
-func (m *Model) Hash() string { return m.hash }
-
-// Params is the number of weights.
-func (m *Model) Params() int { return m.Config.params() }
-
-// Load reads a model from a folder in Hugging Face's layout: config.json,
-// model.safetensors, tokenizer.json, tokenizer_config.json and, if present,
-// generation_config.json. Weights become float32 in memory.
-func Load(fsys fs.FS, name string) (*Model, error) {
-	m := &Model{Name: name}
-	if err := m.load(fsys); err != nil {
-		return nil, fmt.Errorf("model %s: %w", name, err)
+// load lays the model out, checks that it fits, and fills it: the weights are
+// packed while the tokenizer and the sum of the files are read.
+func load(c *checkpoint.Checkpoint, o *Options) (*Model, error) {
+	p, err := c.Plan(o.Format)
+	if err != nil {
+		return nil, err
 	}
+	m := &Model{Name: c.Name, Config: c.Config, Generation: c.Generation, notes: p.Notes, layers: make([]layer, c.Config.Layers)}
+	if m.kv, err = c.KV(p, o.KV); err != nil {
+		return nil, err
+	}
+	if err := fits(p); err != nil {
+		return nil, err
+	}
+	m.vectors(p)
+	tasks := []func() error{
+		func() (err error) {
+			m.hash, err = c.Hash()
+			return err
+		},
+		func() (err error) {
+			if m.Tokenizer, err = c.Tokenizer(); err == nil {
+				m.eos, err = c.EOS()
+			}
+			return err
+		},
+	}
+	bar := &progress{total: p.Bytes, report: o.Progress}
+	for i := range p.Matrices {
+		plan := &p.Matrices[i]
+		w, err := matmul.New(plan.Format, plan.Rows, plan.Cols)
+		if err != nil {
+			return m, err
+		}
+		m.place(plan, w)
+		m.bytes += w.Bytes()
+		tasks = append(tasks, packing(c.Weights, plan, w, bar)...)
+	}
+	if c.Config.Tied {
+		m.head = m.embed
+	}
+	m.format = p.Formats()[0].Format.String()
+	if err := runAll(o.Threads, tasks); err != nil {
+		return m, err
+	}
+	angles, scale := c.Angles()
+	m.rope = newRope(angles, scale, c.Config.MaxPos)
 	return m, nil
 }
 
-func (m *Model) load(fsys fs.FS) error {
-	b, err := fs.ReadFile(fsys, "config.json")
-	if err != nil {
-		return err
+// place puts a matrix where the forward pass looks for it.
+func (m *Model) place(p *checkpoint.Matrix, w *matmul.Matrix) {
+	switch p.Role {
+	case family.Embed:
+		m.embed = w
+	case family.Head:
+		m.head = w
+	case family.Q:
+		m.layers[p.Layer].qkv = w
+	case family.O:
+		m.layers[p.Layer].o = w
+	case family.Gate:
+		m.layers[p.Layer].gateUp = w
+	case family.Down:
+		m.layers[p.Layer].down = w
 	}
-	var eos intList
-	if m.Config, eos, err = parseConfig(b); err != nil {
-		return err
-	}
-	if err := m.loadGeneration(fsys, eos); err != nil {
-		return err
-	}
-	if err := m.loadTokenizer(fsys); err != nil {
-		return err
-	}
-	return m.loadWeights(fsys)
 }
 
-// loadGeneration reads generation_config.json; its end tokens override those
-// of config.json.
-func (m *Model) loadGeneration(fsys fs.FS, eos intList) error {
-	var g struct {
-		EOS          intList `json:"eos_token_id"`
-		MaxNewTokens int     `json:"max_new_tokens"`
-		DoSample     bool    `json:"do_sample"`
-		Temperature  float32 `json:"temperature"`
-		TopK         int     `json:"top_k"`
-		TopP         float32 `json:"top_p"`
-	}
-	b, err := fs.ReadFile(fsys, "generation_config.json")
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return err
-	default:
-		if err := json.Unmarshal(b, &g); err != nil {
-			return fmt.Errorf("generation_config.json is damaged: %w", err)
-		}
-	}
-	if g.MaxNewTokens < 0 || g.Temperature < 0 || g.TopK < 0 || g.TopP < 0 || g.TopP > 1 {
-		return errors.New("generation_config.json has a number out of range: max_new_tokens, temperature and top_k are at least 0, top_p is 0..1")
-	}
-	m.Generation = Generation{g.MaxNewTokens, g.DoSample, g.Temperature, g.TopK, g.TopP}
-	m.eos = eos
-	if len(g.EOS) > 0 {
-		m.eos = g.EOS
-	}
-	if len(m.eos) == 0 {
-		return errors.New("neither generation_config.json nor config.json names an eos_token_id: answers would never end")
-	}
-	for _, id := range m.eos {
-		if id < 0 || int(id) >= m.Config.Vocab {
-			return fmt.Errorf("eos_token_id %d is outside the vocabulary of %d: the files do not belong together", id, m.Config.Vocab)
-		}
-	}
-	return nil
-}
-
-func (m *Model) loadTokenizer(fsys fs.FS) error {
-	tok, err := fs.ReadFile(fsys, "tokenizer.json")
-	if err != nil {
-		return err
-	}
-	cfg, err := fs.ReadFile(fsys, "tokenizer_config.json")
-	if err != nil {
-		return err
-	}
-	if m.Tokenizer, err = tokenizer.Load(tok, cfg); err != nil {
-		return err
-	}
-	if n := m.Tokenizer.Size(); n > m.Config.Vocab {
-		return fmt.Errorf("tokenizer.json has %d tokens, config.json only %d rows: the files do not belong together", n, m.Config.Vocab)
-	}
-	return nil
-}
-
-// loadWeights reads model.safetensors and tiles it.
-func (m *Model) loadWeights(fsys fs.FS) error {
-	file, err := fsys.Open("model.safetensors")
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	r, size, err := readerAt(file)
-	if err != nil {
-		return err
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(r, 0, size)); err != nil {
-		return err
-	}
-	m.hash = hex.EncodeToString(h.Sum(nil))
-	st, err := safetensors.Open(r, size)
-	if err != nil {
-		return err
-	}
-	w := &weights{file: st}
+// vectors reads norms and biases.
+func (m *Model) vectors(p *checkpoint.Plan) {
 	c := &m.Config
-	d, q, kv := c.Hidden, c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	m.embed = w.matrix(c.Vocab, d, "model.embed_tokens.weight")
-	m.head = m.embed
-	if !c.Tied {
-		m.head = w.matrix(c.Vocab, d, "lm_head.weight")
-	}
-	m.norm = w.vector(d, "model.norm.weight")
-	for i := range c.Layers {
-		p := fmt.Sprintf("model.layers.%d.", i)
-		m.layers = append(m.layers, layer{
-			norm1:  w.vector(d, p+"input_layernorm.weight"),
-			norm2:  w.vector(d, p+"post_attention_layernorm.weight"),
-			qNorm:  w.vector(c.HeadDim, p+"self_attn.q_norm.weight"),
-			kNorm:  w.vector(c.HeadDim, p+"self_attn.k_norm.weight"),
-			q:      w.matrix(q, d, p+"self_attn.q_proj.weight"),
-			kv:     w.matrix(kv, d, p+"self_attn.k_proj.weight", p+"self_attn.v_proj.weight"),
-			o:      w.matrix(d, q, p+"self_attn.o_proj.weight"),
-			gateUp: w.matrix(c.FFN, d, p+"mlp.gate_proj.weight", p+"mlp.up_proj.weight"),
-			down:   w.matrix(d, c.FFN, p+"mlp.down_proj.weight"),
-		})
-		if w.err != nil {
-			return w.err
+	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	for i := range p.Vectors {
+		s := &p.Vectors[i]
+		v := read(s)
+		m.bytes += 4 * int64(len(v))
+		if s.Role == family.Norm {
+			m.norm = v
+			continue
+		}
+		l := &m.layers[s.Layer]
+		switch s.Role {
+		case family.Norm1:
+			l.norm1 = v
+		case family.Norm2:
+			l.norm2 = v
+		case family.QNorm:
+			l.qNorm = v
+		case family.KNorm:
+			l.kNorm = v
+		case family.QBias:
+			l.qkvBias = append(make([]float32, 0, q+2*kv), v...)
+		case family.KBias, family.VBias:
+			l.qkvBias = append(l.qkvBias, v...)
+		case family.OBias:
+			l.oBias = v
+		case family.GateBias:
+			l.gateUpBias = interleave(nil, v, 0)
+		case family.UpBias:
+			l.gateUpBias = interleave(l.gateUpBias, v, 1)
+		case family.DownBias:
+			l.downBias = v
 		}
 	}
-	if w.err != nil {
-		return w.err
-	}
-	m.rope = kernels.NewRoPE(c.MaxPos, c.HeadDim, c.RopeTheta)
-	return w.unused()
 }
 
-// readerAt gives random access to a file, in memory where it has none itself.
-func readerAt(f fs.File) (io.ReaderAt, int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, err
+// read gives a vector in the model's order.
+func read(s *checkpoint.Source) []float32 {
+	raw := make([]float32, s.Rows)
+	tensor.Dequantize(s.Tensor.Type, raw, s.Tensor.Data)
+	v := make([]float32, s.Rows)
+	for i := range v {
+		v[i] = raw[s.Weight.Row(i)]
 	}
-	if r, ok := f.(io.ReaderAt); ok {
-		return r, info.Size(), nil
-	}
-	b, err := io.ReadAll(f)
-	if err != nil {
-		return nil, 0, err
-	}
-	return bytes.NewReader(b), int64(len(b)), nil
-}
-
-// weights reads tensors until the first error.
-type weights struct {
-	file *safetensors.File
-	used []string
-	err  error
-}
-
-func (w *weights) read(name string, shape ...int) []float32 {
-	if w.err != nil {
-		return nil
-	}
-	var v []float32
-	v, w.err = w.file.ReadFloat32(name, shape...)
-	w.used = append(w.used, name)
 	return v
 }
 
-func (w *weights) vector(n int, name string) []float32 { return w.read(name, n) }
-
-// matrix stacks tensors of the same shape.
-func (w *weights) matrix(rows, cols int, names ...string) kernels.Matrix {
-	var all []float32
-	for _, n := range names {
-		v := w.read(n, rows, cols)
-		if all == nil {
-			all = v
-		} else {
-			all = append(all, v...)
-		}
+// interleave puts the values of gate (which 0) or up (1) where their rows stand
+// in the common matrix.
+func interleave(out, v []float32, which int) []float32 {
+	const lanes = checkpoint.Lanes
+	if out == nil {
+		out = make([]float32, 2*((len(v)+lanes-1)/lanes*lanes))
 	}
-	if w.err != nil {
-		return kernels.Matrix{}
+	for i, x := range v {
+		out[i/lanes*2*lanes+which*lanes+i%lanes] = x
 	}
-	return kernels.NewMatrix(rows*len(names), cols, all)
+	return out
 }
 
-// unused refuses a file with tensors that the architecture does not have.
-func (w *weights) unused() error {
-	slices.Sort(w.used)
-	for _, n := range w.file.Names() {
-		if _, ok := slices.BinarySearch(w.used, n); !ok && n != "lm_head.weight" {
-			return fmt.Errorf("model.safetensors: tensor %q does not belong to %s: config.json and weights are of different models", n, Architecture)
+// part is the size of what one task packs: small enough that little of a file
+// is in memory twice, large enough that claims and releases cost nothing.
+const part = 2 << 20
+
+// packing cuts a matrix into tasks, of rows that lie together in memory.
+func packing(store tensor.Store, p *checkpoint.Matrix, w *matmul.Matrix, bar *progress) []func() error {
+	const together = 16 // the kernels' groups of rows
+	bytes, rows := p.Bytes(), int64(p.Rows)
+	step := max(int(part*rows/max(bytes, 1))/together*together, together)
+	var tasks []func() error
+	for from := 0; from < p.Rows; from += step {
+		to := min(from+step, p.Rows)
+		tasks = append(tasks, func() error {
+			pack(store, p, w, from, to)
+			bar.add(bytes*int64(to)/rows - bytes*int64(from)/rows)
+			return nil
+		})
+	}
+	return tasks
+}
+
+// pack sets rows from..to-1 and lets their pages in the file go.
+func pack(store tensor.Store, p *checkpoint.Matrix, w *matmul.Matrix, from, to int) {
+	type span struct{ first, last int }
+	used := make([]span, len(p.From))
+	for i := range used {
+		used[i] = span{1 << 62, -1}
+	}
+	var buf []float32
+	for r := from; r < to; r++ {
+		k, row := p.At(r)
+		if k < 0 {
+			continue // memory is zero
+		}
+		s := &p.From[k]
+		at := s.Weight.Row(row)
+		raw := s.Tensor.Row(at, at+1)
+		switch {
+		case checkpoint.Same(s.Tensor.Type, p.Format):
+			w.SetRaw(r, raw)
+		case s.Tensor.Type == tensor.Q4_0 && p.Format == matmul.Q8:
+			w.SetQ4AsQ8(r, raw)
+		default:
+			if buf == nil {
+				buf = make([]float32, p.Cols)
+			}
+			tensor.Dequantize(s.Tensor.Type, buf, raw)
+			w.SetFloat(r, buf)
+		}
+		used[k] = span{min(used[k].first, at), max(used[k].last, at)}
+	}
+	for k, u := range used {
+		if u.last >= 0 {
+			store.Release(tensor.Tensor{Data: p.From[k].Tensor.Row(u.first, u.last+1)})
 		}
 	}
-	return nil
 }

@@ -1,17 +1,21 @@
 package model_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 
 	"tokenrouter/runtime/model"
+	"tokenrouter/runtime/model/synth"
 )
 
 func TestLoad(t *testing.T) {
@@ -33,6 +37,11 @@ func TestLoad(t *testing.T) {
 	if m.Name != "odd" || m.Config != odd || m.Generation != (model.Generation{}) {
 		t.Errorf("%q, %+v, %+v", m.Name, m.Config, m.Generation)
 	}
+	// Three layers of two KV heads of six values; in a page values take whole
+	// groups of 16.
+	if m.Format() != "f32" || m.KVFormat() != "f32" || m.KVBytes() != 3*2*(6+16)*4 || len(m.Notes()) > 0 || m.Bytes() < 4*int64(n) {
+		t.Errorf("%s, KV %s of %d bytes, %q, %d bytes", m.Format(), m.KVFormat(), m.KVBytes(), m.Notes(), m.Bytes())
+	}
 }
 
 func TestLoadGeneration(t *testing.T) {
@@ -45,18 +54,6 @@ func TestLoadGeneration(t *testing.T) {
 	want := model.Generation{MaxNewTokens: 99, DoSample: true, Temperature: 0.6, TopK: 20, TopP: 0.95}
 	if m.Generation != want || !slices.Equal(m.EOS(), []int32{7}) {
 		t.Errorf("%+v, EOS %v", m.Generation, m.EOS())
-	}
-}
-
-// head_dim may be left out; then it is hidden_size / heads.
-func TestLoadDefaultHeadDim(t *testing.T) {
-	c := odd
-	c.Hidden, c.Heads, c.KVHeads, c.HeadDim = 12, 2, 1, 6
-	fsys := folder(t, c, tensors(c, 3))
-	fsys["config.json"] = &fstest.MapFile{Data: configJSON(t, c, map[string]any{"head_dim": nil})}
-	m, err := model.Load(fsys, "odd")
-	if err != nil || m.Config != c {
-		t.Errorf("%+v, %v", m, err)
 	}
 }
 
@@ -82,6 +79,7 @@ func TestLoadWithoutReaderAt(t *testing.T) {
 	}
 }
 
+// What package checkpoint refuses comes out with the model's name.
 func TestLoadRefuses(t *testing.T) {
 	ts := tensors(odd, 1)
 	base := folder(t, odd, ts)
@@ -98,26 +96,13 @@ func TestLoadRefuses(t *testing.T) {
 	}{
 		"no config":        {map[string][]byte{"config.json": nil}, "config.json"},
 		"no weights":       {map[string][]byte{"model.safetensors": nil}, "model.safetensors"},
-		"no tokenizer":     {map[string][]byte{"tokenizer.json": nil}, "tokenizer.json"},
-		"no template":      {map[string][]byte{"tokenizer_config.json": nil}, "tokenizer_config.json"},
+		"no tokenizer":     {map[string][]byte{"tokenizer.json": nil}, "no tokenizer.json"},
 		"config not JSON":  {map[string][]byte{"config.json": []byte("{")}, "config.json is damaged"},
-		"architecture":     {config("architectures", []string{"LlamaForCausalLM"}), `"LlamaForCausalLM"`},
-		"no architecture":  {config("architectures", nil), "only Qwen3ForCausalLM"},
-		"activation":       {config("hidden_act", "gelu"), `"gelu"`},
-		"bias":             {config("attention_bias", true), "attention_bias"},
+		"architecture":     {config("architectures", []string{"GemmaForCausalLM"}), `"GemmaForCausalLM" is not supported`},
+		"bias":             {config("attention_bias", true), `no tensor "model.layers.0.self_attn.q_proj.bias"`},
 		"window":           {config("use_sliding_window", true), "use_sliding_window"},
-		"rope scaling":     {config("rope_scaling", map[string]any{"type": "yarn"}), "rope_scaling"},
-		"no layers":        {config("num_hidden_layers", 0), "num_hidden_layers is 0"},
-		"huge hidden":      {config("hidden_size", 1<<30), "hidden_size is 1073741824"},
-		"negative heads":   {config("num_attention_heads", -4), "num_attention_heads is -4"},
-		"uneven heads":     {config("num_key_value_heads", 4), "6 attention heads cannot share 4"},
-		"odd head":         {config("head_dim", 7), "head_dim is 7"},
-		"wide heads":       {config("head_dim", 1<<19), "more than the limit"},
-		"large table":      {config("max_position_embeddings", 1<<30), "max_position_embeddings is"},
-		"eps":              {config("rms_norm_eps", 0), "rms_norm_eps"},
-		"theta":            {config("rope_theta", 0), "rope_theta"},
-		"vocabulary":       {config("vocab_size", 400), "vocabulary of 400"},
-		"small vocabulary": {map[string][]byte{"config.json": configJSON(t, odd, map[string]any{"vocab_size": 420, "eos_token_id": 419})}, "423 tokens"},
+		"vocabulary":       {config("vocab_size", 400), "has shape [431 10], config.json implies [400 10]"},
+		"small vocabulary": {map[string][]byte{"config.json": configJSON(t, odd, map[string]any{"vocab_size": 420})}, "implies [420 10]"},
 		"shape":            {config("hidden_size", 12), "has shape [431 10], config.json implies [431 12]"},
 		"no end":           {config("eos_token_id", nil), "eos_token_id"},
 		"end outside":      {config("eos_token_id", 431), "eos_token_id 431"},
@@ -144,6 +129,16 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
+// A vocabulary that the tokenizer does not fit in is found when both are read.
+func TestLoadTokenizerTooLarge(t *testing.T) {
+	c := odd
+	c.Vocab = 420
+	_, err := model.Load(folder(t, c, tensors(c, 1)), "it")
+	if err == nil || !strings.Contains(err.Error(), "the tokenizer has 423 tokens, config.json only 420 rows") {
+		t.Error(err)
+	}
+}
+
 func FuzzConfig(f *testing.F) {
 	f.Add(configJSON(f, odd, nil))
 	f.Add([]byte(`{"architectures":["Qwen3ForCausalLM"],"hidden_act":"silu","vocab_size":1e3}`))
@@ -155,10 +150,107 @@ func FuzzConfig(f *testing.F) {
 		if err != nil {
 			return
 		}
+		defer m.Close()
 		// Weights and config agree, so a step must work.
 		var ws model.Workspace
-		if err := m.Forward(&ws, m.NewPool(1), []model.Row{{Blocks: []int32{0}, Tokens: []int32{1}, Logits: true}}); err != nil && !bytes.Contains([]byte(err.Error()), []byte("token 1")) {
+		kv := m.NewPool(1)
+		if err := m.Forward(&ws, kv, []model.Row{{Blocks: []int32{0}, Tokens: []int32{1}, Logits: true}}); err != nil && !strings.Contains(err.Error(), "token 1") {
+			t.Fatal(err)
+		}
+		if err := kv.Close(); err != nil {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A model that does not fit is refused with both numbers.
+func TestMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "5m.gguf")
+	s, err := synth.Find("5m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := synth.Write(path, s, synth.Options{Tokenizer: os.DirFS("tiny/tokenizer")}); err != nil {
+		t.Fatal(err)
+	}
+	restore := model.SetAvailable(5 << 20)
+	_, err = model.Open(path, model.Options{})
+	restore()
+	if err == nil || !strings.Contains(err.Error(), "the weights need 6 MiB of memory, only 5 MiB are available") || !strings.HasPrefix(err.Error(), "model 5m: ") {
+		t.Errorf("too large: %v", err)
+	}
+	defer model.SetAvailable(5 << 20)()
+	m, err := model.Open(path, model.Options{Format: "q4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+}
+
+func TestProgress(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "5m.gguf")
+	s, err := synth.Find("5m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Vocab = 5001 // no whole number of groups of rows
+	if err := synth.Write(path, s, synth.Options{Tokenizer: os.DirFS("tiny/tokenizer")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, threads := range []int{1, 3} {
+		var last, total int64
+		calls := 0
+		m, err := model.Open(path, model.Options{Threads: threads, Progress: func(d, n int64) {
+			if calls++; d <= last || total != 0 && n != total {
+				t.Errorf("%d of %d after %d of %d", d, n, last, total)
+			}
+			last, total = d, n
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != total || total == 0 || total > m.Bytes() || calls < 6*4+1 {
+			t.Errorf("%d calls, the last with %d of %d", calls, last, total)
+		}
+		m.Close()
+	}
+}
+
+func TestRunAll(t *testing.T) {
+	first, second := errors.New("first"), errors.New("second")
+	for _, threads := range []int{0, 1, 2, 5} {
+		var done atomic.Int64
+		tasks := make([]func() error, 100)
+		for i := range tasks {
+			tasks[i] = func() error { done.Add(1); return nil }
+		}
+		if err := model.RunAll(threads, tasks); err != nil || done.Load() != 100 {
+			t.Errorf("%d threads: %d tasks, %v", threads, done.Load(), err)
+		}
+		// Both are under way together where there are two goroutines.
+		met := make(chan struct{})
+		fail := []func() error{
+			func() error {
+				if threads > 1 {
+					<-met
+				}
+				return first
+			},
+			func() error { close(met); return second },
+		}
+		if err := model.RunAll(threads, fail); err != first {
+			t.Errorf("%d threads: %v", threads, err)
+		}
+		func() {
+			defer func() {
+				if v := recover(); v == nil {
+					t.Errorf("%d threads: a panic was swallowed", threads)
+				}
+			}()
+			_ = model.RunAll(threads, []func() error{func() error { panic("it") }, func() error { return nil }})
+		}()
+	}
+	if err := model.RunAll(2, nil); err != nil {
+		t.Error(err)
+	}
 }

@@ -12,13 +12,14 @@ import (
 	"testing/fstest"
 
 	"tokenrouter/runtime/model"
+	"tokenrouter/runtime/model/family"
 )
 
 // odd is a shape in which nothing is a multiple of four: three query heads
 // share a KV head, and the LM head is not the embedding.
 var odd = model.Config{
-	Vocab: 431, Hidden: 10, Layers: 3, Heads: 6, KVHeads: 2, HeadDim: 6, FFN: 14,
-	MaxPos: 90, Eps: 1e-6, RopeTheta: 1000, Tied: false,
+	Family: "qwen3", Vocab: 431, Hidden: 10, Layers: 3, Heads: 6, KVHeads: 2, HeadDim: 6, FFN: 14,
+	MaxPos: 90, Eps: 1e-6, Rope: family.Rope{Theta: 1000, Scale: 1}, QKNorm: true,
 }
 
 // tensors makes random weights for a shape, by their name in the file.
@@ -46,8 +47,10 @@ func tensors(c model.Config, seed uint64) map[string]tensor {
 		p := fmt.Sprintf("model.layers.%d.", i)
 		add(p+"input_layernorm.weight", 1, 0.1, d)
 		add(p+"post_attention_layernorm.weight", 1, 0.1, d)
-		add(p+"self_attn.q_norm.weight", 1, 0.1, c.HeadDim)
-		add(p+"self_attn.k_norm.weight", 1, 0.1, c.HeadDim)
+		if c.QKNorm {
+			add(p+"self_attn.q_norm.weight", 1, 0.1, c.HeadDim)
+			add(p+"self_attn.k_norm.weight", 1, 0.1, c.HeadDim)
+		}
 		add(p+"self_attn.q_proj.weight", 0, 0.4, q, d)
 		add(p+"self_attn.k_proj.weight", 0, 0.4, kv, d)
 		add(p+"self_attn.v_proj.weight", 0, 0.4, kv, d)
@@ -55,6 +58,19 @@ func tensors(c model.Config, seed uint64) map[string]tensor {
 		add(p+"mlp.gate_proj.weight", 0, 0.4, c.FFN, d)
 		add(p+"mlp.up_proj.weight", 0, 0.4, c.FFN, d)
 		add(p+"mlp.down_proj.weight", 0, 0.3, d, c.FFN)
+		if c.QKVBias {
+			add(p+"self_attn.q_proj.bias", 0, 0.5, q)
+			add(p+"self_attn.k_proj.bias", 0, 0.5, kv)
+			add(p+"self_attn.v_proj.bias", 0, 0.5, kv)
+		}
+		if c.OBias {
+			add(p+"self_attn.o_proj.bias", 0, 0.5, d)
+		}
+		if c.MLPBias {
+			add(p+"mlp.gate_proj.bias", 0, 0.5, c.FFN)
+			add(p+"mlp.up_proj.bias", 0, 0.5, c.FFN)
+			add(p+"mlp.down_proj.bias", 0, 0.5, d)
+		}
 	}
 	return out
 }
@@ -96,10 +112,11 @@ func encode(t testing.TB, ts map[string]tensor) []byte {
 func configJSON(t testing.TB, c model.Config, change map[string]any) []byte {
 	t.Helper()
 	f := map[string]any{
-		"architectures": []string{model.Architecture}, "hidden_act": "silu", "rope_scaling": nil, "attention_bias": false,
+		"architectures": []string{map[string]string{"qwen3": "Qwen3ForCausalLM", "qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM"}[c.Family]},
+		"hidden_act":    "silu", "rope_scaling": nil, "attention_bias": c.OBias, "mlp_bias": c.MLPBias,
 		"use_sliding_window": false, "tie_word_embeddings": c.Tied, "vocab_size": c.Vocab, "hidden_size": c.Hidden,
 		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "num_key_value_heads": c.KVHeads, "head_dim": c.HeadDim,
-		"intermediate_size": c.FFN, "max_position_embeddings": c.MaxPos, "rms_norm_eps": 1e-6, "rope_theta": c.RopeTheta,
+		"intermediate_size": c.FFN, "max_position_embeddings": c.MaxPos, "rms_norm_eps": 1e-6, "rope_theta": c.Rope.Theta,
 		"eos_token_id": []int{419, 417},
 	}
 	for k, v := range change {
@@ -137,91 +154,4 @@ func loadOdd(t testing.TB) (*model.Model, map[string]tensor) {
 		t.Fatal(err)
 	}
 	return m, ts
-}
-
-// oracle computes the logits and the final hidden state after every token in
-// float64, straight from the architecture's formulas.
-func oracle(c model.Config, ts map[string]tensor, ids []int32) (logits, hidden [][]float64) {
-	mat := func(name string, x []float64) []float64 {
-		w := ts[name]
-		y := make([]float64, w.shape[0])
-		for r := range y {
-			for k, v := range x {
-				y[r] += float64(w.data[r*len(x)+k]) * v
-			}
-		}
-		return y
-	}
-	norm := func(name string, x []float64) []float64 {
-		var s float64
-		for _, v := range x {
-			s += v * v
-		}
-		inv := 1 / math.Sqrt(s/float64(len(x))+1e-6)
-		y := make([]float64, len(x))
-		for i, v := range x {
-			y[i] = v * inv * float64(ts[name].data[i])
-		}
-		return y
-	}
-	rotate := func(x []float64, pos int) {
-		h := len(x) / 2
-		for i := range h {
-			s, co := math.Sincos(float64(pos) * math.Pow(c.RopeTheta, -2*float64(i)/float64(len(x))))
-			x[i], x[i+h] = x[i]*co-x[i+h]*s, x[i+h]*co+x[i]*s
-		}
-	}
-	dim := c.HeadDim
-	keys, values := make([][][]float64, c.Layers), make([][][]float64, c.Layers)
-	for pos, id := range ids {
-		x := make([]float64, c.Hidden)
-		for i := range x {
-			x[i] = float64(ts["model.embed_tokens.weight"].data[int(id)*c.Hidden+i])
-		}
-		for l := range c.Layers {
-			p := fmt.Sprintf("model.layers.%d.", l)
-			y := norm(p+"input_layernorm.weight", x)
-			q, k := mat(p+"self_attn.q_proj.weight", y), mat(p+"self_attn.k_proj.weight", y)
-			for h := range c.KVHeads {
-				head := norm(p+"self_attn.k_norm.weight", k[h*dim:][:dim])
-				rotate(head, pos)
-				copy(k[h*dim:], head)
-			}
-			keys[l], values[l] = append(keys[l], k), append(values[l], mat(p+"self_attn.v_proj.weight", y))
-			att := make([]float64, len(q))
-			for h := range c.Heads {
-				head := norm(p+"self_attn.q_norm.weight", q[h*dim:][:dim])
-				rotate(head, pos)
-				g := h / (c.Heads / c.KVHeads) * dim
-				w, sum := make([]float64, pos+1), 0.0
-				for j := range w {
-					for i, v := range head {
-						w[j] += v * keys[l][j][g+i] / math.Sqrt(float64(dim))
-					}
-					w[j] = math.Exp(w[j])
-					sum += w[j]
-				}
-				for j := range w {
-					for i := range dim {
-						att[h*dim+i] += w[j] / sum * values[l][j][g+i]
-					}
-				}
-			}
-			for i, v := range mat(p+"self_attn.o_proj.weight", att) {
-				x[i] += v
-			}
-			y = norm(p+"post_attention_layernorm.weight", x)
-			gate, up := mat(p+"mlp.gate_proj.weight", y), mat(p+"mlp.up_proj.weight", y)
-			for i, v := range gate {
-				gate[i] = v / (1 + math.Exp(-v)) * up[i]
-			}
-			for i, v := range mat(p+"mlp.down_proj.weight", gate) {
-				x[i] += v
-			}
-		}
-		h := norm("model.norm.weight", x)
-		hidden = append(hidden, h)
-		logits = append(logits, mat("lm_head.weight", h))
-	}
-	return logits, hidden
 }

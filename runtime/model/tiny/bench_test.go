@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"tokenrouter/kernels/team"
 	"tokenrouter/runtime/model"
 	"tokenrouter/runtime/model/tiny"
 )
@@ -45,7 +46,9 @@ func BenchmarkPrefill(b *testing.B) {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
 				m := load(b, name)
-				ws := model.Workspace{Threads: threads}
+				cores := team.New(threads)
+				defer cores.Close()
+				ws := model.Workspace{Seat: cores.Seat()}
 				kv := m.NewPool(4)
 				rows := []model.Row{{Blocks: table(0, 50), Tokens: prompt(50), Logits: true}}
 				b.ReportAllocs()

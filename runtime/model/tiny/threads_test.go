@@ -4,15 +4,16 @@ import (
 	"slices"
 	"testing"
 
+	"tokenrouter/kernels/team"
 	"tokenrouter/runtime/model"
 )
 
 // TestThreadsChangeNothing: a step large enough to be split gives the same bits
-// however many threads it is split over (case G1).
+// however many cores it is split over (case G1).
 func TestThreadsChangeNothing(t *testing.T) {
 	m := load(t, "tiny-842k")
-	run := func(threads int) []float32 {
-		ws := model.Workspace{Threads: threads}
+	run := func(seat *team.Seat) []float32 {
+		ws := model.Workspace{Seat: seat}
 		kv := m.NewPool(25)
 		var rows []model.Row
 		for i := range 5 {
@@ -25,10 +26,12 @@ func TestThreadsChangeNothing(t *testing.T) {
 		}
 		return all
 	}
-	want := run(1)
-	for _, threads := range []int{2, 3, 64} {
-		if got := run(threads); !slices.Equal(got, want) {
-			t.Errorf("%d threads give other logits than one", threads)
+	want := run(nil)
+	for _, n := range []int{1, 2, 3, 8} {
+		cores := team.New(n)
+		if got := run(cores.Seat()); !slices.Equal(got, want) {
+			t.Errorf("%d cores give other logits than one", n)
 		}
+		cores.Close()
 	}
 }

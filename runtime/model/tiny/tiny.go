@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tokenrouter/runtime/model"
+	"tokenrouter/runtime/model/checkpoint"
 )
 
 //go:embed tiny-37k tiny-114k tiny-842k tiny-3.7m tokenizer
@@ -20,10 +21,36 @@ func Names() []string { return slices.Clone(names) }
 
 // Load loads one of the family.
 func Load(name string) (*model.Model, error) {
-	if !slices.Contains(names, name) {
-		return nil, fmt.Errorf("there is no embedded model %q: choose one of %s", name, strings.Join(names, ", "))
+	if err := known(name); err != nil {
+		return nil, err
 	}
 	return model.Load(folder(name), name)
+}
+
+// Open opens one of the family as a checkpoint, to look at it or to load it
+// with options of one's own.
+func Open(name string) (*checkpoint.Checkpoint, error) {
+	if err := known(name); err != nil {
+		return nil, err
+	}
+	return checkpoint.OpenFS(folder(name), name)
+}
+
+func known(name string) error {
+	if !slices.Contains(names, name) {
+		return fmt.Errorf("there is no embedded model %q: choose one of %s", name, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// Tokenizer is the folder of the family's tokenizer: tokenizer.json and
+// tokenizer_config.json.
+func Tokenizer() fs.FS {
+	sub, err := fs.Sub(files, "tokenizer")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	return sub
 }
 
 // folder is a model's files as Load of package model expects them: its own

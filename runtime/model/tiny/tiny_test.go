@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"tokenrouter/kernels/cpu"
 	"tokenrouter/runtime/model"
 	"tokenrouter/runtime/model/tiny"
 )
@@ -53,33 +55,72 @@ func TestFamily(t *testing.T) {
 func TestUnknownName(t *testing.T) {
 	for _, name := range []string{"", "tiny-1b", "tokenizer", "../tiny/tiny-37k"} {
 		_, err := tiny.Load(name)
-		if err == nil || !strings.Contains(err.Error(), strings.Join(tiny.Names(), ", ")) {
-			t.Errorf("%q: %v", name, err)
+		_, err2 := tiny.Open(name)
+		for _, err := range []error{err, err2} {
+			if err == nil || !strings.Contains(err.Error(), strings.Join(tiny.Names(), ", ")) {
+				t.Errorf("%q: %v", name, err)
+			}
 		}
 	}
 }
 
-// The bits of the logits are the same on every machine. A change of a kernel's
-// order of summation changes these sums, and with them every recorded session
-// that is replayed bit by bit.
+// The bits of the logits are the same on every machine and on every level of
+// the kernels. A change of a kernel's order of summation changes these sums, and
+// with them every recorded session that is replayed bit by bit.
 func TestLogitBits(t *testing.T) {
 	for name, want := range map[string]string{
-		"tiny-37k":  "02f31d3c46355f3a6d8d0d650944e6b08b84ebb48a25983f562ae64a26dca3f0",
-		"tiny-842k": "c3aaeb1e0e52f7c0efc25a41332afb1902c8207dc57bfa1396baec2efb87138e",
+		"tiny-37k":  "db2b4236c028e49ecf7540c7e90e545744384e6894be0995339df2850561ef94",
+		"tiny-842k": "9eaf4a5b4c793fbc458026b82c7cb9638738981b3646ab989b7ce3902701468a",
 	} {
-		m := load(t, name)
-		var ws model.Workspace
-		kv := m.NewPool(4)
-		h := sha256.New()
-		for i, id := range prompt(60) {
-			step(t, m, &ws, kv, model.Row{Blocks: []int32{2, 0, 3, 1}, Start: i, Tokens: []int32{id}, Logits: true})
-			for _, l := range ws.Logits(0) {
-				h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(l)))
+		for level := cpu.Go; level <= cpu.Best(); level++ {
+			if got := logitSum(t, name, level); got != want {
+				t.Errorf("%s on level %v: the logits have the sum %s, want %s", name, level, got, want)
 			}
 		}
-		if got := hex.EncodeToString(h.Sum(nil)); got != want {
-			t.Errorf("%s: the logits have the sum %s, want %s", name, got, want)
+	}
+}
+
+// logitSum is the sum of the logits of 60 tokens fed one by one.
+func logitSum(t *testing.T, name string, level cpu.Level) string {
+	t.Helper()
+	defer cpu.Force(level)()
+	m := load(t, name)
+	var ws model.Workspace
+	kv := m.NewPool(4)
+	h := sha256.New()
+	for i, id := range prompt(60) {
+		step(t, m, &ws, kv, model.Row{Blocks: []int32{2, 0, 3, 1}, Start: i, Tokens: []int32{id}, Logits: true})
+		for _, l := range ws.Logits(0) {
+			h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(l)))
 		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// The family as checkpoints: what the program says about them without loading.
+func TestOpen(t *testing.T) {
+	for _, name := range tiny.Names() {
+		c, err := tiny.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.Describe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := load(t, name)
+		if d.Name != name || d.Config != m.Config || d.Params != int64(m.Params()) || d.Vocabulary != m.Tokenizer.Hash() || !d.Template {
+			t.Errorf("%s: %+v", name, d)
+		}
+		if d.Need.Weights != m.Bytes() || d.Need.KVToken != int64(m.KVBytes()) || d.Need.KV.String() != m.KVFormat() || m.KVFormat() != "f32" || m.Format() != "f16" {
+			t.Errorf("%s needs %+v, has %d bytes of %s, KV %d of %s", name, d.Need, m.Bytes(), m.Format(), m.KVBytes(), m.KVFormat())
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := fs.Stat(tiny.Tokenizer(), "tokenizer_config.json"); err != nil {
+		t.Error(err)
 	}
 }
 

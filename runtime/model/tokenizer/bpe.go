@@ -1,13 +1,6 @@
 package tokenizer
 
-// pair of neighbouring tokens in a word.
-type pair struct{ left, right int32 }
-
-// merged is what a pair becomes and how early it was learned.
-type merged struct {
-	rank int32
-	id   int32
-}
+import "sync"
 
 // part is a token of a word under way; parts form a list so that joining two
 // is cheap.
@@ -28,27 +21,95 @@ func (a join) before(b join) bool {
 	return a.rank < b.rank || a.rank == b.rank && a.pos < b.pos
 }
 
+// shortWord is the length up to which scanning all pairs again for each merge
+// is faster than a heap.
+const shortWord = 32
+
 // merge appends the tokens of one word: start from its bytes, join the pair of
-// lowest rank (leftmost first) until none is left. A heap with stale entries
-// keeps it at O(n log n), whatever a user pastes.
+// lowest rank (leftmost first) until none is left.
 func (t *Tokenizer) merge(out []int32, word string) []int32 {
-	if len(word) == 1 {
+	switch {
+	case len(word) == 1:
 		return append(out, t.byteID[word[0]])
+	case len(word) <= shortWord:
+		return t.mergeShort(out, word)
 	}
-	parts := make([]part, len(word))
-	heap := make([]join, 0, len(word))
+	return t.mergeLong(out, word)
+}
+
+// mergeShort keeps for each part what it would become with the one after it,
+// so a merge costs two look-ups and a scan.
+func (t *Tokenizer) mergeShort(out []int32, word string) []int32 {
+	const none = 1<<31 - 1
+	var (
+		ids  [shortWord]int32
+		next [shortWord]merged // of ids[i] and ids[i+1]
+	)
+	look := func(i int) {
+		m, ok := t.merges.find(pair{ids[i], ids[i+1]})
+		if !ok {
+			m.rank = none
+		}
+		next[i] = m
+	}
+	n := len(word)
+	for i := range n {
+		ids[i] = t.byteID[word[i]]
+	}
+	for i := range n - 1 {
+		look(i)
+	}
+	for {
+		at, best := -1, int32(none)
+		for i := range n - 1 {
+			if next[i].rank < best {
+				at, best = i, next[i].rank
+			}
+		}
+		if at < 0 {
+			return append(out, ids[:n]...)
+		}
+		ids[at] = next[at].id
+		copy(ids[at+1:n-1], ids[at+2:n])
+		copy(next[at:n-2], next[at+1:n-1])
+		n--
+		if at > 0 {
+			look(at - 1)
+		}
+		if at < n-1 {
+			look(at)
+		}
+	}
+}
+
+// scratch is what mergeLong works on.
+type scratch struct {
+	parts []part
+	heap  []join
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// keepScratch is the longest word whose memory is kept for the next one.
+const keepScratch = 1 << 16
+
+// mergeLong keeps the possible merges in a heap with stale entries: O(n log n)
+// in the length of the word, whatever a user pastes.
+func (t *Tokenizer) mergeLong(out []int32, word string) []int32 {
+	s := scratches.Get().(*scratch)
+	parts, heap := s.parts[:0], s.heap[:0]
 	push := func(pos int32) {
 		p := &parts[pos]
 		if p.next < 0 {
 			return
 		}
 		q := parts[p.next].id
-		if m, ok := t.merges[pair{p.id, q}]; ok {
+		if m, ok := t.merges.find(pair{p.id, q}); ok {
 			heap = heapPush(heap, join{m, pos, p.id, q})
 		}
 	}
-	for i := range parts {
-		parts[i] = part{id: t.byteID[word[i]], prev: int32(i) - 1, next: int32(i) + 1}
+	for i := range len(word) {
+		parts = append(parts, part{id: t.byteID[word[i]], prev: int32(i) - 1, next: int32(i) + 1})
 	}
 	parts[len(parts)-1].next = -1
 	for i := range parts {
@@ -74,6 +135,10 @@ func (t *Tokenizer) merge(out []int32, word string) []int32 {
 	}
 	for i := int32(0); i >= 0; i = parts[i].next {
 		out = append(out, parts[i].id)
+	}
+	if len(word) <= keepScratch {
+		s.parts, s.heap = parts, heap
+		scratches.Put(s)
 	}
 	return out
 }

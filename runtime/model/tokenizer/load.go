@@ -4,227 +4,263 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 )
 
-// Bounds of token ids: the largest vocabularies in use have about 2^18, with
-// few ids unused.
-const (
-	maxID    = 1 << 22
-	maxHoles = 1 << 12
-)
-
-// file is what is read of tokenizer.json.
+// file is what is read of tokenizer.json; vocabulary and merges stay as they
+// stand in the file.
 type file struct {
-	Added []struct {
-		ID      int32  `json:"id"`
-		Content string `json:"content"`
-		Special bool   `json:"special"`
-	} `json:"added_tokens"`
-	Normalizer *struct {
-		Type string `json:"type"`
-	} `json:"normalizer"`
-	PreTokenizer *preTokenizer `json:"pre_tokenizer"`
-	Model        struct {
-		Type         string           `json:"type"`
-		Vocab        map[string]int32 `json:"vocab"`
-		Merges       []mergeEntry     `json:"merges"`
-		ByteFallback bool             `json:"byte_fallback"`
-		IgnoreMerges bool             `json:"ignore_merges"`
-		Prefix       string           `json:"continuing_subword_prefix"`
-		Suffix       string           `json:"end_of_word_suffix"`
-	} `json:"model"`
+	added  []addedToken
+	nfc    bool
+	rule   *rule
+	first  string // the special token that the post-processor puts first
+	vocab  []byte
+	merges []byte
+	whole  bool
 }
 
-type preTokenizer struct {
-	Type    string `json:"type"`
-	Pattern struct {
-		Regex string `json:"Regex"`
-	} `json:"pattern"`
-	AddPrefixSpace bool           `json:"add_prefix_space"`
-	UseRegex       *bool          `json:"use_regex"`
-	Parts          []preTokenizer `json:"pretokenizers"`
+// config is what is read of tokenizer_config.json.
+type config struct {
+	Template templates `json:"chat_template"`
+	AddBOS   *bool     `json:"add_bos_token"`
+	BOS      tokenName `json:"bos_token"`
+	EOS      tokenName `json:"eos_token"`
 }
 
-// mergeEntry is ["a", "b"] or, in older files, "a b".
-type mergeEntry [2]string
-
-func (m *mergeEntry) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil {
-		left, right, ok := strings.Cut(s, " ")
-		if !ok {
-			return fmt.Errorf("merge %q has no two parts", s)
-		}
-		*m = mergeEntry{left, right}
-		return nil
-	}
-	var two []string
-	if err := json.Unmarshal(b, &two); err != nil || len(two) != 2 {
-		return fmt.Errorf("merge %.80s is not a pair of strings", b)
-	}
-	*m = mergeEntry{two[0], two[1]}
-	return nil
-}
-
-// Load reads tokenizer.json and tokenizer_config.json. What the file asks for
-// beyond byte-level BPE with Qwen's split rule is refused by name.
+// Load reads tokenizer.json and tokenizer_config.json of a Qwen2, Qwen3 or
+// Llama 3 checkpoint. What the files ask for beyond byte-level BPE with the
+// split rules of those families is refused by name. A chat template that
+// cannot be read is an error of EncodeChat, not of Load.
 func Load(tokenizerJSON, configJSON []byte) (*Tokenizer, error) {
 	var f file
-	if err := json.Unmarshal(tokenizerJSON, &f); err != nil {
-		return nil, fmt.Errorf("tokenizer.json is damaged: %w", err)
+	if err := f.read(tokenizerJSON); err != nil {
+		return nil, err
 	}
-	var cfg struct {
-		Template string `json:"chat_template"`
-		AddBOS   bool   `json:"add_bos_token"`
-	}
+	var cfg config
 	if err := json.Unmarshal(configJSON, &cfg); err != nil {
 		return nil, fmt.Errorf("tokenizer_config.json is damaged: %w", err)
 	}
-	if cfg.AddBOS {
-		return nil, errors.New("tokenizer_config.json: add_bos_token is set, which the Qwen3 chat form does not know: use a Qwen3 tokenizer")
-	}
-	if err := f.check(); err != nil {
+	t := newTokenizer(f.rule, f.nfc)
+	if err := f.build(t); err != nil {
 		return nil, fmt.Errorf("tokenizer.json: %w", err)
 	}
-	t := &Tokenizer{
-		added:  map[string]int32{},
-		merges: make(map[pair]merged, len(f.Model.Merges)),
-		cache:  map[string][]int32{},
-		nfc:    f.Normalizer != nil,
-		chat:   strings.Contains(cfg.Template, imStart) && strings.Contains(cfg.Template, imEnd),
+	var err error
+	if t.bos, err = t.mark("bos_token", string(cfg.BOS)); err == nil {
+		t.eos, err = t.mark("eos_token", string(cfg.EOS))
 	}
-	if err := t.fill(&f); err != nil {
-		return nil, fmt.Errorf("tokenizer.json: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer_config.json: %w", err)
 	}
-	t.hash = t.computeHash()
+	if f.first != "" {
+		if t.bos, err = t.mark("the first token of post_processor", f.first); err != nil {
+			return nil, fmt.Errorf("tokenizer.json: %w", err)
+		}
+	}
+	t.addBOS = f.first != "" || t.rule.bos && t.bos >= 0
+	if cfg.AddBOS != nil {
+		t.addBOS = *cfg.AddBOS
+	}
+	if t.addBOS && t.bos < 0 {
+		return nil, errors.New("tokenizer_config.json: add_bos_token is set, but there is no bos_token")
+	}
+	t.finish(string(cfg.Template))
 	return t, nil
 }
 
+// read takes the file apart.
+func (f *file) read(raw []byte) error {
+	s := scanner{b: raw}
+	model := false
+	small := map[string][]byte{}
+	err := s.object(func(key string) (err error) {
+		switch key {
+		case "model":
+			model = true
+			err = f.readModel(&s, small)
+		default:
+			small[key], err = s.value()
+		}
+		return err
+	})
+	if err == nil {
+		err = s.end()
+	}
+	if err != nil {
+		return fmt.Errorf("tokenizer.json is damaged: %w", err)
+	}
+	if !model {
+		return errors.New("tokenizer.json: model is missing")
+	}
+	if err := f.check(small); err != nil {
+		return fmt.Errorf("tokenizer.json: %w", err)
+	}
+	return nil
+}
+
+func (f *file) readModel(s *scanner, small map[string][]byte) error {
+	return s.object(func(key string) (err error) {
+		v, err := s.value()
+		switch key {
+		case "vocab":
+			f.vocab = v
+		case "merges":
+			f.merges = v
+		default:
+			small["model."+key] = v
+		}
+		return err
+	})
+}
+
+// parse reads one of the small parts; one that is missing or null leaves out
+// as it is.
+func parse(small map[string][]byte, key string, out any) error {
+	raw, ok := small[key]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return fmt.Errorf("%s is damaged: %w", key, err)
+	}
+	return nil
+}
+
 // check refuses what this package does not implement.
-func (f *file) check() error {
-	m := &f.Model
+func (f *file) check(small map[string][]byte) error {
+	var m struct {
+		kind, prefix, suffix string
+		bytes                bool
+		norm                 *normalizer
+		pre                  *preTokenizer
+		post                 *postProcessor
+		added                []struct {
+			ID      int32  `json:"id"`
+			Content string `json:"content"`
+			Special bool   `json:"special"`
+			Word    bool   `json:"single_word"`
+			Left    bool   `json:"lstrip"`
+			Right   bool   `json:"rstrip"`
+		}
+	}
+	if err := errors.Join(
+		parse(small, "model.type", &m.kind),
+		parse(small, "model.continuing_subword_prefix", &m.prefix),
+		parse(small, "model.end_of_word_suffix", &m.suffix),
+		parse(small, "model.byte_fallback", &m.bytes),
+		parse(small, "model.ignore_merges", &f.whole),
+		parse(small, "normalizer", &m.norm),
+		parse(small, "pre_tokenizer", &m.pre),
+		parse(small, "post_processor", &m.post),
+		parse(small, "added_tokens", &m.added),
+	); err != nil {
+		return err
+	}
 	switch {
-	case m.Type != "BPE":
-		return fmt.Errorf("the model type is %q, only BPE is supported", m.Type)
-	case m.ByteFallback, m.IgnoreMerges, m.Prefix != "", m.Suffix != "":
-		return errors.New("byte_fallback, ignore_merges and subword prefixes or suffixes are not supported: use a Qwen3 tokenizer")
-	case f.Normalizer != nil && f.Normalizer.Type != "NFC":
-		return fmt.Errorf("the normalizer is %q, only NFC is supported", f.Normalizer.Type)
-	case f.PreTokenizer == nil:
-		return errors.New("pre_tokenizer is missing: use a Qwen3 tokenizer")
+	case m.kind != "BPE":
+		return fmt.Errorf("the model type is %q, only BPE is supported", m.kind)
+	case m.bytes, m.prefix != "", m.suffix != "":
+		return errors.New("byte_fallback and subword prefixes or suffixes are not supported: " + useKnown)
 	}
-	parts := f.PreTokenizer.Parts
-	if f.PreTokenizer.Type != "Sequence" || len(parts) != 2 || parts[0].Type != "Split" || parts[1].Type != "ByteLevel" {
-		return errors.New("pre_tokenizer is not Split followed by ByteLevel: use a Qwen3 tokenizer")
+	for _, a := range m.added {
+		if a.Word || a.Left || a.Right {
+			return fmt.Errorf("added token %.80q has single_word, lstrip or rstrip set, which is not supported: %s", a.Content, useKnown)
+		}
+		f.added = append(f.added, addedToken{a.ID, a.Content, a.Special})
 	}
-	if parts[0].Pattern.Regex != splitRegex {
-		return fmt.Errorf("the split pattern %.200q is not Qwen3's: use a Qwen3 tokenizer", parts[0].Pattern.Regex)
+	var err error
+	if f.nfc, err = m.norm.nfc(); err != nil {
+		return err
 	}
-	if parts[1].AddPrefixSpace || parts[1].UseRegex == nil || *parts[1].UseRegex {
-		return errors.New("ByteLevel with add_prefix_space or use_regex is not supported: use a Qwen3 tokenizer")
+	if f.first, err = m.post.first(); err != nil {
+		return err
 	}
-	return nil
+	f.rule, err = m.pre.rule()
+	return err
 }
 
-// fill builds the tables.
-func (t *Tokenizer) fill(f *file) error {
-	top := int32(-1)
-	for s, id := range f.Model.Vocab {
-		if id < 0 || id > maxID {
-			return fmt.Errorf("token %.80q has id %d, allowed are 0..%d", s, id, maxID)
-		}
-		top = max(top, id)
+// build fills the tables of t.
+func (f *file) build(t *Tokenizer) error {
+	v := vocabulary{added: f.added, data: make([]byte, 0, len(f.vocab)/2)}
+	added := make(map[string]int32, len(f.added))
+	for _, a := range f.added {
+		added[a.text] = a.id
 	}
-	for _, a := range f.Added {
-		if a.ID < 0 || a.ID > maxID || a.Content == "" {
-			return fmt.Errorf("added token %.80q has id %d: a text and an id 0..%d are needed", a.Content, a.ID, maxID)
+	s := scanner{b: f.vocab}
+	var buf []byte
+	err := s.list('{', '}', func() (err error) {
+		if buf, err = s.text(buf[:0]); err != nil {
+			return err
 		}
-		top = max(top, a.ID)
+		if !s.take(':') {
+			return s.fail("a colon")
+		}
+		e := entry{from: len(v.data)}
+		if e.id, err = s.integer(); err != nil {
+			return err
+		}
+		var ok bool
+		if v.data, ok = appendByteLevel(v.data, buf); !ok {
+			// An added token may stand in the vocabulary in plain form.
+			if id, ok := added[string(buf)]; ok && id == e.id {
+				v.data = v.data[:e.from]
+				return nil
+			}
+			return fmt.Errorf("token %.80q is not in byte-level form", buf)
+		}
+		e.to = len(v.data)
+		v.entries = append(v.entries, e)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("vocab: %w", err)
 	}
-	if known := len(f.Model.Vocab) + len(f.Added); int(top) >= known+maxHoles {
-		return fmt.Errorf("the largest id is %d, but only %d tokens are given", top, known)
+	x, err := t.fill(&v)
+	if err != nil {
+		return err
 	}
-	t.bytes = make([][]byte, top+1)
-	t.special = make([]bool, top+1)
-	for s, id := range f.Model.Vocab {
-		b, ok := fromByteLevel(s)
-		if !ok {
-			return fmt.Errorf("token %.80q is not in byte-level form", s)
-		}
-		if t.bytes[id] != nil {
-			return fmt.Errorf("id %d is given to %q and to %q", id, t.bytes[id], b)
-		}
-		t.bytes[id] = b
+	if f.whole {
+		t.whole = &x
 	}
-	for _, a := range f.Added {
-		// An added token may repeat an entry of the vocabulary, not another one.
-		if have := t.bytes[a.ID]; have != nil && string(have) != a.Content {
-			return fmt.Errorf("id %d is given to %q and to %q", a.ID, have, a.Content)
-		}
-		if _, ok := t.added[a.Content]; ok {
-			return fmt.Errorf("added token %.80q appears twice", a.Content)
-		}
-		t.bytes[a.ID] = []byte(a.Content)
-		t.special[a.ID] = a.Special
-		t.added[a.Content] = a.ID
-		if !a.Special {
-			t.visible = append(t.visible, a.Content)
-		}
-	}
-	for b := range 256 {
-		id, ok := f.Model.Vocab[string(byteRune[b])]
-		if !ok {
-			return fmt.Errorf("there is no token for byte %#02x, so not every text can be written", b)
-		}
-		t.byteID[b] = id
-	}
-	for rank, m := range f.Model.Merges {
-		left, ok1 := f.Model.Vocab[m[0]]
-		right, ok2 := f.Model.Vocab[m[1]]
-		id, ok3 := f.Model.Vocab[m[0]+m[1]]
-		if !ok1 || !ok2 || !ok3 {
-			return fmt.Errorf("merge %d (%.40q + %.40q) names a token that is not in the vocabulary", rank, m[0], m[1])
-		}
-		if _, ok := t.merges[pair{left, right}]; !ok {
-			t.merges[pair{left, right}] = merged{rank: int32(rank), id: id}
-		}
-	}
-	return nil
+	return f.addMerges(t, &x)
 }
 
-// byteRune is the character that stands for a byte in a byte-level vocabulary
-// (Radford et al. 2019): printable ones for themselves, the others from U+0100.
-var byteRune = func() (t [256]rune) {
-	n := rune(256)
-	for b := range rune(256) {
-		if b >= '!' && b <= '~' || b >= 0xa1 && b <= 0xac || b >= 0xae {
-			t[b] = b
-			continue
+// addMerges reads the merges, each ["a", "b"] or, in older files, "a b".
+func (f *file) addMerges(t *Tokenizer, x *index) error {
+	if f.merges == nil {
+		return nil
+	}
+	a := mergeAdder{t: t, x: x}
+	s := scanner{b: f.merges}
+	var text, both []byte
+	return s.array(func() (err error) {
+		if s.peek() == '"' {
+			if text, err = s.text(text[:0]); err != nil {
+				return err
+			}
+			both, err = a.addPair(text, both)
+			return err
 		}
-		t[b] = n
-		n++
-	}
-	return t
-}()
-
-var runeByte = func() map[rune]byte {
-	m := make(map[rune]byte, 256)
-	for b, r := range byteRune {
-		m[r] = byte(b)
-	}
-	return m
-}()
-
-// fromByteLevel turns a vocabulary entry into the bytes it stands for.
-func fromByteLevel(s string) ([]byte, bool) {
-	out := make([]byte, 0, len(s))
-	for _, r := range s {
-		b, ok := runeByte[r]
-		if !ok {
-			return nil, false
+		parts, cut := 0, 0
+		both = both[:0]
+		err = s.array(func() (err error) {
+			if parts++; parts > 2 {
+				return fmt.Errorf("merge %d is not a pair of strings", a.rank)
+			}
+			cut = len(both)
+			if text, err = s.text(text[:0]); err != nil {
+				return err
+			}
+			var ok bool
+			if both, ok = appendByteLevel(both, text); !ok {
+				return fmt.Errorf("merge %d: %.80q is not in byte-level form", a.rank, text)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		out = append(out, b)
-	}
-	return out, len(out) > 0
+		if parts != 2 {
+			return fmt.Errorf("merge %d is not a pair of strings", a.rank)
+		}
+		return a.add(both, cut)
+	})
 }

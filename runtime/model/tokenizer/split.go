@@ -5,11 +5,40 @@ import (
 	"unicode/utf8"
 )
 
-// splitRegex is the pattern that split implements; a file with another one is
-// refused.
-const splitRegex = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+// rule is how text is cut into words before the merges; a file that asks for
+// another one is refused.
+type rule struct {
+	name    string
+	regex   string   // as published in tokenizer.json
+	digits  int      // digits in a word at most
+	ggml    []string // names under tokenizer.ggml.pre
+	whole   bool     // ggml: a word that is a token is taken as it is (ignore_merges)
+	bos     bool     // a sequence begins with BOS unless the file says otherwise
+	ggmlNFC []string // of ggml, those whose tokenizer.json normalises to NFC
+}
 
-// kind is what the pattern distinguishes in a character.
+// rules are the ones of the model families this project runs. The regexes are
+// those of the published tokenizer.json files, the names and defaults under
+// tokenizer.ggml.pre those of llama.cpp (src/llama-vocab.cpp).
+var rules = []rule{
+	{
+		name:    "Qwen2",
+		regex:   `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+		digits:  1,
+		ggml:    []string{"qwen2", "deepseek-r1-qwen"},
+		ggmlNFC: []string{"qwen2"},
+	},
+	{
+		name:   "Llama 3",
+		regex:  `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+		digits: 3,
+		ggml:   []string{"llama-bpe", "llama3", "llama-v3"},
+		whole:  true,
+		bos:    true,
+	},
+}
+
+// kind is what the patterns distinguish in a character.
 type kind uint8
 
 const (
@@ -56,8 +85,8 @@ var asciiKind = func() (t [utf8.RuneSelf]kind) {
 }()
 
 // split returns the length in bytes of the first word of s, which is not
-// empty. Each branch is one alternative of splitRegex, in its order.
-func split(s string) int {
+// empty. Each branch is one alternative of the regex, in its order.
+func (r *rule) split(s string) int {
 	if n := contraction(s); n > 0 {
 		return n
 	}
@@ -71,7 +100,15 @@ func split(s string) int {
 			return n + m
 		}
 	}
+	// \p{N} or \p{N}{1,3}
 	if k == number {
+		for i := 1; i < r.digits && n < len(s); i++ {
+			k, m := next(s[n:])
+			if k != number {
+				break
+			}
+			n += m
+		}
 		return n
 	}
 	//  ?[^\s\p{L}\p{N}]+[\r\n]*
@@ -83,7 +120,12 @@ func split(s string) int {
 		m += lead
 		return m + run(s[m:], newline)
 	}
-	// \s*[\r\n]+|\s+(?!\S)|\s+ on the run of white space that starts here
+	return blank(s)
+}
+
+// blank is \s*[\r\n]+|\s+(?!\S)|\s+ on the run of white space that s begins
+// with.
+func blank(s string) int {
 	end, lastLine, lastStart := 0, 0, 0
 	for end < len(s) {
 		k, n := next(s[end:])

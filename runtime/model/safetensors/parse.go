@@ -2,111 +2,97 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-	"sort"
+
+	"tokenrouter/runtime/model/tensor"
 )
 
 // Limits on what a header may say.
 const (
-	MaxHeader = 100 << 20 // bytes, as in the reference implementation
-	MaxDims   = 8
-	maxEntry  = 4 << 10 // bytes of one tensor's entry
-	maxMeta   = 1 << 20 // bytes of __metadata__
+	MaxHeader  = 10 << 20 // bytes; 65,536 tensors need about 8 MiB
+	MaxTensors = 1 << 16
+	MaxDims    = 8
+	maxEntry   = 4 << 10 // bytes of one tensor's entry
+	maxMeta    = 1 << 20 // bytes of __metadata__
 )
 
-// Info describes one tensor.
-type Info struct {
-	Name       string
-	DType      string // "F32", "F16", "BF16" are readable here
-	Shape      []int
-	Begin, End int64 // byte range in the file's data section
+// info is one entry of the header.
+type info struct {
+	kind       tensor.Type
+	shape      []int
+	begin, end int64 // byte range in the data section
 }
 
-// Len is the number of values.
-func (t *Info) Len() int {
-	n := 1
-	for _, d := range t.Shape {
-		n *= d
-	}
-	return n
-}
-
-// File is an open safetensors file. It is safe for concurrent use when its
-// reader is.
+// File is the header of a checked file, with views of its tensors.
 type File struct {
-	r       io.ReaderAt
+	Meta map[string]string // the header's __metadata__, nil if absent
+
 	data    int64 // offset of the data section
-	tensors map[string]*Info
-	Meta    map[string]string // the header's __metadata__, nil if absent
+	bytes   []byte
+	tensors map[string]*info
 }
 
-// Error says where a file is damaged and why.
+// Error says where a file is damaged, or what in it is not supported, and why.
 type Error struct {
 	Offset int64 // bytes from the start of the file
 	Reason string
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("safetensors: at byte %d: %s; fetch the file again", e.Offset, e.Reason)
+	return fmt.Sprintf("safetensors: at byte %d: %s", e.Offset, e.Reason)
 }
 
+// bad is a damage.
 func bad(off int64, format string, args ...any) error {
+	return &Error{Offset: off, Reason: fmt.Sprintf(format, args...) + "; fetch the file again"}
+}
+
+// unsupported is something sound that is not read here; the text names a cure.
+func unsupported(off int64, format string, args ...any) error {
 	return &Error{Offset: off, Reason: fmt.Sprintf(format, args...)}
 }
 
-// dtypeSize is the size in bytes of a value of each type of the format.
-var dtypeSize = map[string]int64{
-	"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1,
-	"I16": 2, "U16": 2, "F16": 2, "BF16": 2,
-	"I32": 4, "U32": 4, "F32": 4,
-	"I64": 8, "U64": 8, "F64": 8,
-}
+// dtypes are the types of the format.
+var dtypes = func() map[string]tensor.Type {
+	m := map[string]tensor.Type{}
+	for _, t := range []tensor.Type{
+		tensor.Bool, tensor.U8, tensor.I8, tensor.F8E5M2, tensor.F8E4M3,
+		tensor.I16, tensor.U16, tensor.F16, tensor.BF16,
+		tensor.I32, tensor.U32, tensor.F32,
+		tensor.I64, tensor.U64, tensor.F64,
+	} {
+		m[t.String()] = t
+	}
+	return m
+}()
 
-// Open reads and checks the header of a file of the given size in bytes.
-func Open(r io.ReaderAt, size int64) (*File, error) {
+// Parse checks a file's bytes, of which it keeps views: they must not change
+// while the File is in use.
+func Parse(b []byte) (*File, error) {
+	size := int64(len(b))
 	if size < 8 {
-		return nil, bad(max(size, 0), "the file ends inside the header length")
+		return nil, bad(size, "the file ends inside the header length")
 	}
-	var prefix [8]byte
-	if err := readFull(r, prefix[:], 0); err != nil {
-		return nil, err
-	}
-	n := binary.LittleEndian.Uint64(prefix[:])
-	if n > MaxHeader {
+	n := binary.LittleEndian.Uint64(b)
+	switch {
+	case n > MaxHeader:
 		return nil, bad(0, "the header claims %d bytes, more than the limit of %d", n, MaxHeader)
-	}
-	if int64(n) > size-8 {
+	case int64(n) > size-8:
 		return nil, bad(0, "the header claims %d bytes, but only %d follow", n, size-8)
 	}
-	head := make([]byte, n)
-	if err := readFull(r, head, 8); err != nil {
-		return nil, err
-	}
-	f := &File{r: r, data: 8 + int64(n), tensors: map[string]*Info{}}
-	if err := f.parse(head); err != nil {
+	f := &File{data: 8 + int64(n), bytes: b[8+n:], tensors: map[string]*info{}}
+	if err := f.parse(b[8 : 8+n]); err != nil {
 		return nil, err
 	}
 	if err := f.checkLayout(size); err != nil {
 		return nil, err
 	}
 	return f, nil
-}
-
-func readFull(r io.ReaderAt, p []byte, off int64) error {
-	n, err := r.ReadAt(p, off)
-	if n == len(p) {
-		return nil
-	}
-	if err == nil || errors.Is(err, io.EOF) {
-		return bad(off+int64(n), "the file ends here")
-	}
-	return fmt.Errorf("safetensors: reading at byte %d: %w", off+int64(n), err)
 }
 
 // parse fills f.tensors from the JSON header, refusing duplicate names.
@@ -150,14 +136,21 @@ func (f *File) parse(head []byte) error {
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return bad(at(), "the entry of tensor %.80q is damaged: %v", name, err)
 		}
+		if len(f.tensors) >= MaxTensors {
+			return bad(at(), "the header has more tensors than the limit of %d", MaxTensors)
+		}
 		if f.tensors[name] != nil {
 			return bad(at(), "tensor %.80q appears twice", name)
 		}
-		info, reason := newInfo(name, e.DType, e.Shape, e.Offsets)
+		kind, ok := dtypes[e.DType]
+		if !ok {
+			return unsupported(at(), "tensor %.80q has dtype %.20q, which is not known here: convert the model to F32, F16 or BF16", name, e.DType)
+		}
+		t, reason := newInfo(kind, e.Shape, e.Offsets)
 		if reason != "" {
 			return bad(at(), "tensor %.80q: %s", name, reason)
 		}
-		f.tensors[name] = info
+		f.tensors[name] = t
 	}
 	if _, err := dec.Token(); err != nil {
 		return bad(at(), "the header is not valid JSON: its end is missing")
@@ -168,13 +161,10 @@ func (f *File) parse(head []byte) error {
 	return nil
 }
 
-// newInfo checks one entry in itself: known type, sane shape, a byte range of
-// exactly the shape's size.
-func newInfo(name, dtype string, shape []int64, off []uint64) (*Info, string) {
-	size, ok := dtypeSize[dtype]
+// newInfo checks one entry of a known type in itself: a sane shape, a byte range
+// of exactly the shape's size.
+func newInfo(kind tensor.Type, shape []int64, off []uint64) (*info, string) {
 	switch {
-	case !ok:
-		return nil, fmt.Sprintf("unknown dtype %.20q", dtype)
 	case len(shape) > MaxDims:
 		return nil, fmt.Sprintf("%d dimensions, more than the limit of %d", len(shape), MaxDims)
 	case len(off) != 2:
@@ -182,8 +172,8 @@ func newInfo(name, dtype string, shape []int64, off []uint64) (*Info, string) {
 	case off[0] > off[1] || off[1] > math.MaxInt64:
 		return nil, fmt.Sprintf("data_offsets %d..%d are not a byte range", off[0], off[1])
 	}
-	t := &Info{Name: name, DType: dtype, Begin: int64(off[0]), End: int64(off[1])}
-	bytes := size
+	t := &info{kind: kind, begin: int64(off[0]), end: int64(off[1])}
+	bytes := int64(kind.BlockBytes())
 	for _, d := range shape {
 		if d < 0 || d > math.MaxInt32 {
 			return nil, fmt.Sprintf("dimension %d is out of range", d)
@@ -192,10 +182,10 @@ func newInfo(name, dtype string, shape []int64, off []uint64) (*Info, string) {
 			return nil, fmt.Sprintf("the product of the dimensions %v overflows", shape)
 		}
 		bytes *= d
-		t.Shape = append(t.Shape, int(d))
+		t.shape = append(t.shape, int(d))
 	}
-	if bytes != t.End-t.Begin {
-		return nil, fmt.Sprintf("shape %v of %s needs %d bytes, data_offsets hold %d", shape, dtype, bytes, t.End-t.Begin)
+	if bytes != t.end-t.begin {
+		return nil, fmt.Sprintf("shape %v of %s needs %d bytes, data_offsets hold %d", shape, kind, bytes, t.end-t.begin)
 	}
 	return t, ""
 }
@@ -203,32 +193,24 @@ func newInfo(name, dtype string, shape []int64, off []uint64) (*Info, string) {
 // checkLayout checks the entries against each other and the file: together
 // they fill the data section once, without overlap or hole.
 func (f *File) checkLayout(size int64) error {
-	all := make([]*Info, 0, len(f.tensors))
-	for _, t := range f.tensors {
-		all = append(all, t)
-	}
-	sort.Slice(all, func(i, j int) bool {
-		a, b := all[i], all[j]
-		if a.Begin != b.Begin {
-			return a.Begin < b.Begin
-		}
-		if a.End != b.End {
-			return a.End < b.End
-		}
-		return a.Name < b.Name
+	names := f.Names()
+	slices.SortStableFunc(names, func(a, b string) int { // of equal ranges, by name
+		p, q := f.tensors[a], f.tensors[b]
+		return cmp.Or(cmp.Compare(p.begin, q.begin), cmp.Compare(p.end, q.end))
 	})
 	room := size - f.data
 	var pos int64
-	for _, t := range all {
-		switch {
-		case t.End > room:
-			return bad(size, "tensor %.80q ends at byte %d of the data, but the file holds only %d", t.Name, t.End, room)
-		case t.Begin < pos:
-			return bad(f.data+t.Begin, "tensor %.80q overlaps the one before it", t.Name)
-		case t.Begin > pos:
-			return bad(f.data+pos, "%d bytes belong to no tensor", t.Begin-pos)
+	for _, name := range names {
+		switch t := f.tensors[name]; {
+		case t.end > room:
+			return bad(size, "tensor %.80q ends at byte %d of the data, but the file holds only %d", name, t.end, room)
+		case t.begin < pos:
+			return bad(f.data+t.begin, "tensor %.80q overlaps the one before it", name)
+		case t.begin > pos:
+			return bad(f.data+pos, "%d bytes belong to no tensor", t.begin-pos)
+		default:
+			pos = t.end
 		}
-		pos = t.End
 	}
 	if pos != room {
 		return bad(f.data+pos, "%d bytes belong to no tensor", room-pos)
@@ -246,11 +228,11 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Lookup finds a tensor's description.
-func (f *File) Lookup(name string) (Info, bool) {
+// Tensor finds a tensor by its name.
+func (f *File) Tensor(name string) (tensor.Tensor, bool) {
 	t, ok := f.tensors[name]
 	if !ok {
-		return Info{}, false
+		return tensor.Tensor{}, false
 	}
-	return *t, true
+	return tensor.Tensor{Name: name, Type: t.kind, Shape: t.shape, Data: f.bytes[t.begin:t.end:t.end]}, true
 }

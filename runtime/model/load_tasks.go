@@ -1,0 +1,72 @@
+package model
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// runAll runs tasks on so many goroutines, each claiming the next, and returns
+// the error of the first task in their order that has one. After an error no
+// further task begins.
+func runAll(threads int, tasks []func() error) error {
+	threads = max(1, min(threads, len(tasks)))
+	var next, failed atomic.Int64
+	errs := make([]error, len(tasks))
+	crash := make([]any, threads)
+	work := func() {
+		for failed.Load() == 0 {
+			i := int(next.Add(1)) - 1
+			if i >= len(tasks) {
+				return
+			}
+			if errs[i] = tasks[i](); errs[i] != nil {
+				failed.Store(1)
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for t := 1; t < threads; t++ {
+		wg.Go(func() {
+			// A panic belongs to whoever asked for the model.
+			defer func() {
+				if v := recover(); v != nil {
+					crash[t] = fmt.Sprintf("%v, while loading a model:\n%s", v, debug.Stack())
+					failed.Store(1)
+				}
+			}()
+			work()
+		})
+	}
+	work()
+	wg.Wait()
+	for _, c := range crash {
+		if c != nil {
+			panic(c)
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// progress counts what is done and reports it.
+type progress struct {
+	mu          sync.Mutex
+	done, total int64
+	report      func(done, total int64)
+}
+
+func (p *progress) add(n int64) {
+	if p.report == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	p.report(p.done, p.total)
+}

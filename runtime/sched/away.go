@@ -22,6 +22,11 @@ func (c *Core) isBack(r *request) {
 	}
 }
 
+// askEvery is how often a peer asks the front about one request at most. With a
+// shorter time-out questions could come faster than the front answers them, and
+// nothing else would ever get done.
+const askEvery = int64(50 * time.Millisecond)
+
 // overdue sees to the requests that have been away for longer than the time-out,
 // oldest first. The front gives them up: their pen may be lost with a peer that
 // died. A peer cannot know whether one is over or goes on elsewhere, so it asks
@@ -31,9 +36,13 @@ func (c *Core) overdue() {
 	if c.timeout == 0 {
 		return
 	}
+	patience := c.timeout
+	if c.self != event.Front {
+		patience = max(patience, askEvery)
+	}
 	for len(c.away) > 0 {
 		r := c.away[0]
-		due := r.leftAt + c.timeout
+		due := r.leftAt + patience
 		if due > c.now {
 			c.wakeBy(due)
 			return

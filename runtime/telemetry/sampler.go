@@ -1,8 +1,9 @@
 package telemetry
 
 import (
-	"runtime"
 	"time"
+
+	"tokenrouter/kernels/team"
 )
 
 // minInterval is the shortest time that rates are taken over: the kernel
@@ -50,7 +51,7 @@ func (s *Sampler) Sample() Snapshot {
 		s.since = now
 	}
 	out := s.last
-	out.CPU.Cores = runtime.GOMAXPROCS(0)
+	out.CPU.Cores = team.Machine()
 	out.Memory = s.host.memory()
 	out.GPUs = s.gpus.read()
 	out.GPUNote = s.gpus.note()

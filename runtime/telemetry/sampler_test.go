@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tokenrouter/kernels/team"
 )
 
 // burn keeps one processor busy until this process has used d more of it.
@@ -95,7 +97,7 @@ func TestThisMachine(t *testing.T) {
 	if got.Memory.Process < uint64(len(ballast)) {
 		t.Errorf("process memory %d is less than what it holds", got.Memory.Process)
 	}
-	if got.CPU.Cores != runtime.GOMAXPROCS(0) {
+	if got.CPU.Cores != team.Machine() {
 		t.Errorf("%d cores", got.CPU.Cores)
 	}
 	if (len(got.GPUs) == 0) != (got.GPUNote != "") {

@@ -61,6 +61,7 @@ type ablation struct {
 	notes  []string
 
 	built bool          // a cluster was
+	shelf *shelf        // of the models that all runs share
 	drawn uint64        // answers that a recording does not have, in the runs of now
 	made  int           // runs, now
 	wall  time.Duration // that they took
@@ -71,6 +72,7 @@ func (a *ablateCmd) Run() error {
 	if err != nil {
 		return usage(err)
 	}
+	defer b.release()
 	if b.keep, b.cells, err = openKeeper(a.Keep, &b.about, b.grid); err != nil {
 		return usage(err)
 	}
@@ -100,6 +102,7 @@ func (a *ablateCmd) prepare() (*ablation, error) {
 		return nil, err
 	}
 	defer c.runtime.Close(context.Background())
+	b.shelf = c.cast.shelf
 	if c.flags.openLoop() != "" {
 		return nil, fmt.Errorf("--arrivals %s: the rungs stand side by side at a number of outstanding requests, which only the closed loop has; leave it out", a.Arrivals)
 	}
@@ -112,10 +115,17 @@ func (a *ablateCmd) prepare() (*ablation, error) {
 	return b, nil
 }
 
+// release gives the models back.
+func (b *ablation) release() {
+	if b.shelf != nil {
+		b.shelf.close()
+	}
+}
+
 // settleRouting lets drawn tokens be routed by chance where nobody says how. A
 // recorded session has what r2r looks at.
 func (a *ablateCmd) settleRouting() {
-	drawn := a.Tokens == tokensDrawn || a.Tokens == "" && (a.virtual() || a.Clock == live.ClockEmulated)
+	drawn := a.Tokens == tokensDrawn || a.Tokens == "" && !a.named() && (a.virtual() || a.Clock == live.ClockEmulated)
 	switch p := defaultP; {
 	case !drawn || a.Router != "" || len(a.given()) > 0:
 	case len(a.Param) > 0:
@@ -195,7 +205,7 @@ func (b *ablation) build(s ladder.Setting) (*cluster, error) {
 		recordFlags: recordFlags{NoRecord: true, Sessions: a.Sessions, SessionCap: "2GiB"},
 		Concurrency: s.N, Batch: s.Rung.Policy, Resubmit: s.Rung.Resubmit, MaxActive: s.Rung.MaxActive,
 	}
-	f.Seed = s.Seed
+	f.Seed, f.shelf = s.Seed, b.shelf
 	again := b.built
 	b.built = true
 	return f.build(work{limit: b.limit, horizon: b.length, again: again})
@@ -235,6 +245,9 @@ func (b *ablation) one(ctx context.Context, s ladder.Setting, bar *ladderBar) (m
 		return metrics.Summary{}, err
 	}
 	d, err := c.drive(ctx, drive{warmUp: b.warmUp, show: func(_ *watch, at time.Duration) { bar.show(at, b.length) }})
+	if err != nil {
+		b.shelf = nil // a step may still be reading weights
+	}
 	if d.reason == "interrupted" {
 		return d.summary, errInterrupted
 	}

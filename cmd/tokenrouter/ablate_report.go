@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/term"
-
+	"tokenrouter/kernels/cpu"
 	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/ladder"
 	"tokenrouter/runtime/live"
@@ -23,6 +22,7 @@ import (
 type aboutJSON struct {
 	Program     string             `json:"program"`
 	Models      []string           `json:"models"`
+	Held        []string           `json:"held"` // hash of the weights and formats of models that compute, empty for others
 	Router      string             `json:"router"`
 	Params      map[string]float64 `json:"params"`
 	Clock       string             `json:"clock"`
@@ -46,6 +46,7 @@ type aboutJSON struct {
 	Requests    int                `json:"requests"` // 0: as many as come
 	Seconds     float64            `json:"seconds"`  // 0: until the requests are over
 	WarmUp      float64            `json:"warm_up_s"`
+	Kernels     string             `json:"kernels"` // level of the arithmetic and threads, where models compute on the clock live
 }
 
 // ablationJSON is the stable form of ablate --json.
@@ -71,8 +72,16 @@ func (b *ablation) describe(c *cluster) aboutJSON {
 	for _, k := range c.runtime.Knobs() {
 		out.Params[k.Name] = k.Value
 	}
+	out.Held = []string{}
+	if c.cast.shelf != nil {
+		for _, m := range c.cast.models {
+			out.Held = append(out.Held, m.Hash[:12]+" "+heldText(m.Weights, m.KV))
+		}
+	}
 	if f.Clock != live.ClockLive {
 		out.Profile = &c.profile
+	} else {
+		out.Kernels = fmt.Sprintf("%s, %d threads", cpu.Current(), f.threads())
 	}
 	return out
 }
@@ -210,18 +219,13 @@ func seedText(seeds []uint64) string {
 
 // ladderBar draws one line on a terminal and nothing elsewhere.
 type ladderBar struct {
-	w           *os.File
+	liveLine
 	total, done int
 	now         ladder.Setting
-	width       int
 }
 
 func newLadderBar(f *os.File, total int) *ladderBar {
-	b := &ladderBar{total: total, done: -1}
-	if term.IsTerminal(f.Fd()) && os.Getenv("TERM") != "dumb" {
-		b.w = f
-	}
-	return b
+	return &ladderBar{liveLine: newLiveLine(f), total: total, done: -1}
 }
 
 // say writes a line of its own.
@@ -239,23 +243,11 @@ func (b *ladderBar) begin(s ladder.Setting) {
 
 // show tells how far the present run is.
 func (b *ladderBar) show(at, of time.Duration) {
-	if b.w == nil {
-		return
-	}
 	part := float64(b.done)
 	if of > 0 {
 		part += min(at.Seconds()/of.Seconds(), 1)
 	}
 	const width = 24
 	n := min(int(width*part/float64(max(b.total, 1))), width)
-	line := fmt.Sprintf("[%s%s] %d/%d  %v", strings.Repeat("#", n), strings.Repeat("-", width-n), b.done, b.total, b.now)
-	pad := max(0, b.width-len(line))
-	fmt.Fprintf(b.w, "\r%s%s", line, strings.Repeat(" ", pad))
-	b.width = len(line)
-}
-
-func (b *ladderBar) clear() {
-	if b.w != nil {
-		fmt.Fprintf(b.w, "\r%s\r", strings.Repeat(" ", b.width))
-	}
+	b.put(fmt.Sprintf("[%s%s] %d/%d  %v", strings.Repeat("#", n), strings.Repeat("-", width-n), b.done, b.total, b.now))
 }

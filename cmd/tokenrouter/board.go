@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/charmbracelet/x/term"
 
 	"tokenrouter/runtime/cost"
@@ -31,6 +32,17 @@ type boardCmd struct {
 	Theme   string  `default:"auto" enum:"auto,dark,light" help:"Colours for a dark or a light background: auto, dark or light."`
 	Palette string  `default:"default" enum:"default,deuteranopia" help:"default, or deuteranopia: colours that are told apart without red and green."`
 	ASCII   bool    `name:"ascii" help:"Draw with ASCII characters only."`
+
+	clockGiven bool
+}
+
+// AfterApply notes whether the clock was chosen. Models from disk have a rhythm of
+// their own on this machine, so theirs is live unless somebody says otherwise.
+func (b *boardCmd) AfterApply(ctx *kong.Context) error {
+	for _, p := range ctx.Path {
+		b.clockGiven = b.clockGiven || p.Flag != nil && p.Flag.Name == "clock"
+	}
+	return nil
 }
 
 func (b *boardCmd) Run() error {
@@ -41,6 +53,9 @@ func (b *boardCmd) Run() error {
 	}
 	if b.Once && !(b.Seconds > 0 && b.Seconds <= 3600) {
 		return usage(fmt.Errorf("--seconds %g is outside 0 to 3600", b.Seconds))
+	}
+	if !b.clockGiven && (b.Tokens == "" || b.modelled()) && b.own() {
+		b.Clock = live.ClockLive
 	}
 	w := work{watch: !b.Once}
 	switch {

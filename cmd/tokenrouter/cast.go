@@ -9,6 +9,7 @@ import (
 
 	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/guard"
 	"tokenrouter/runtime/model"
 	"tokenrouter/runtime/model/tiny"
 	"tokenrouter/runtime/model/tokenizer"
@@ -19,7 +20,7 @@ import (
 	"tokenrouter/sessions/store"
 )
 
-// cast is who writes the tokens: the embedded models, or what stands for models
+// cast is who writes the tokens: models that compute, or what stands for models
 // that are not here.
 type cast struct {
 	tokens  string        // drawn, or the session that is repeated; "" where models compute
@@ -32,14 +33,18 @@ type cast struct {
 	context int           // positions that every model holds
 	kv      int           // size of a KV pool where --kv-tokens does not say
 
+	shelf      *shelf                                                 // of models that compute; nil elsewhere
+	generation *model.Generation                                      // how the front's checkpoint wants to be sampled; nil: greedy
+	ask        func(from workload.Source, how string) workload.Source // puts requests to models from disk; nil: as they are
+
 	tasks   []workload.Task // of a recording
 	lacks   []string        // what a recording does not have
 	missing func() uint64   // answers that it did not have and that were drawn; nil elsewhere
 }
 
 // cast puts together who writes the tokens, and the cost profile with a row for
-// each of them.
-func (f *clusterFlags) cast() (c *cast, p cost.Profile, err error) {
+// each of them. Goroutines that load models run under g.
+func (f *clusterFlags) cast(g *guard.Guard) (c *cast, p cost.Profile, err error) {
 	if f.recording() {
 		if c, err = f.recorded(); err != nil {
 			return nil, p, err
@@ -50,42 +55,62 @@ func (f *clusterFlags) cast() (c *cast, p cost.Profile, err error) {
 		p, err = f.profile(len(c.models), nil)
 		return c, p, err
 	}
-	names, err := f.modelNames()
-	if err != nil {
-		return nil, p, err
-	}
-	if p, err = f.castProfile(names); err != nil {
-		return nil, p, err
-	}
 	if f.modelled() {
-		c, err = f.embedded(names)
-	} else {
-		c, err = f.drawn(&p)
+		if err = f.count(len(f.origins), f.flag()); err != nil {
+			return nil, p, err
+		}
+		if p, err = f.profile(len(f.origins), nil); err != nil {
+			return nil, p, err
+		}
+		c, err = f.computing(g)
+		return c, p, err
 	}
+	names := splitNames(f.Models)
+	if err = cmp.Or(twoOrThree("--models", names, "roles or models of --profile"), f.count(len(names), fmt.Sprintf("--models %q", f.Models))); err != nil {
+		return nil, p, err
+	}
+	if p, err = f.drawnProfile(names); err != nil {
+		return nil, p, err
+	}
+	c, err = f.drawn(&p)
 	return c, p, err
 }
 
-// embedded loads models that the program carries.
-func (f *clusterFlags) embedded(names []string) (*cast, error) {
-	models, err := loadModels(names)
+// computing is a cast of models that are here.
+func (f *clusterFlags) computing(g *guard.Guard) (*cast, error) {
+	s, err := f.load(g)
 	if err != nil {
 		return nil, err
 	}
-	front := models[0]
-	tok := front.Tokenizer
-	c := &cast{
-		vocab: vocabulary(tok), special: tok.IsSpecial, eos: front.EOS(), context: front.Config.MaxPos,
-		prompt: func(q string) ([]event.Token, error) {
-			return tok.EncodeChat([]tokenizer.Message{{Role: "user", Content: q}})
-		},
+	kv := s.kv
+	if f.KVTokens != nil {
+		kv = *f.KVTokens
 	}
-	for i, m := range models {
+	tok := s.models[0].Tokenizer
+	c := &cast{
+		shelf: s, vocab: vocabulary(tok, s.rows()), special: tok.IsSpecial, eos: s.endTokens(), kv: kv,
+		prompt: s.prompt(),
+	}
+	c.context = s.models[0].Config.MaxPos
+	for i, m := range s.models {
 		c.context = min(c.context, m.Config.MaxPos)
-		c.runners = append(c.runners, native.NewWithBlocks(m, i, *f.KVTokens/model.BlockLen))
+		c.runners = append(c.runners, native.NewWith(m, i, native.Options{Blocks: kv / model.BlockLen, Cores: s.cores}))
+		o := &s.origins[i]
 		c.models = append(c.models, store.Model{
-			Role: event.Role(event.Peer(i), len(models)), Name: m.Name, Hash: m.Hash(),
-			Params: int64(m.Params()), Vocab: m.Tokenizer.Hash(),
+			Role: roleOf(i, len(s.models)), Name: o.name, Hash: m.Hash(), Params: int64(m.Params()), Vocab: m.Tokenizer.Hash(),
+			Path: o.path, Weights: m.Format(), KV: m.KVFormat(),
 		})
+	}
+	if s.own() {
+		c.generation = &s.models[0].Generation
+		_, thinks := tok.ID("</think>")
+		c.ask = func(from workload.Source, how string) workload.Source {
+			return &posed{Source: from, how: how, silent: !thinks}
+		}
+		// A model may hold more positions than there is KV for: a request then ends
+		// where its pool does, which is better than to be refused for what it might
+		// have written.
+		c.context = min(c.context, kv/model.BlockLen*model.BlockLen)
 	}
 	return c, nil
 }
@@ -98,7 +123,7 @@ func (f *clusterFlags) drawn(p *cost.Profile) (*cast, error) {
 		return nil, err
 	}
 	tok := small.Tokenizer
-	c := &cast{tokens: tokensDrawn, vocab: vocabulary(tok), special: tok.IsSpecial, context: drawnContext, kv: poolOf(p), prompt: readyPrompt}
+	c := &cast{tokens: tokensDrawn, vocab: vocabulary(tok, tok.Size()), special: tok.IsSpecial, context: drawnContext, kv: poolOf(p), prompt: readyPrompt}
 	law, err := emulated.NewLaw(f.Seed, emulated.Printable(len(c.vocab), func(id event.Token) ([]byte, bool) { return tok.Bytes(id), tok.IsSpecial(id) }, small.EOS()), len(p.Rows))
 	if err != nil {
 		return nil, err
@@ -116,12 +141,9 @@ func readyPrompt(string) ([]event.Token, error) {
 	return nil, errors.New("drawn tokens answer prompts of tokens, not questions; give --tokens models")
 }
 
-// castProfile is the cost profile with a row per model. Names of drawn models
-// are roles of its rows, or what these call their models.
-func (f *clusterFlags) castProfile(names []string) (cost.Profile, error) {
-	if f.modelled() {
-		return f.profile(len(names), nil)
-	}
+// drawnProfile is the cost profile with a row per drawn model. Names are roles of
+// its rows, or what these call their models.
+func (f *clusterFlags) drawnProfile(names []string) (cost.Profile, error) {
 	return f.profile(len(names), func(p *cost.Profile) error {
 		var rows []cost.Row
 		for _, name := range names {
@@ -160,32 +182,10 @@ func poolOf(p *cost.Profile) int {
 	return n / model.BlockLen * model.BlockLen
 }
 
-// loadModels loads the models and refuses a pair that does not share one
-// vocabulary.
-func loadModels(names []string) ([]*model.Model, error) {
-	var out []*model.Model
-	for _, name := range names {
-		m, err := tiny.Load(name)
-		if err != nil {
-			return nil, err
-		}
-		if len(out) > 0 {
-			if a, b := out[0].Tokenizer, m.Tokenizer; a.Hash() != b.Hash() {
-				id, what := a.Diff(b)
-				return nil, fmt.Errorf("%s and %s do not share a vocabulary, so they cannot write one answer together: token %d differs (%s)", out[0].Name, m.Name, id, what)
-			}
-			if m.Params() < out[len(out)-1].Params() {
-				return nil, fmt.Errorf("--models gives %s after the larger %s; name them small first", m.Name, out[len(out)-1].Name)
-			}
-		}
-		out = append(out, m)
-	}
-	return out, nil
-}
-
-func vocabulary(t *tokenizer.Tokenizer) [][]byte {
-	out := make([][]byte, t.Size())
-	for id := range out {
+// vocabulary is the bytes of so many ids; those behind the tokens have none.
+func vocabulary(t *tokenizer.Tokenizer, rows int) [][]byte {
+	out := make([][]byte, rows)
+	for id := range min(rows, t.Size()) {
 		out[id] = t.Bytes(event.Token(id))
 	}
 	return out

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"tokenrouter/runtime/runner/paced"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/runtime/workload"
+	"tokenrouter/scripting"
 	"tokenrouter/scripting/library"
 	"tokenrouter/sessions/store"
 )
@@ -56,11 +58,46 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
-	c := &cluster{flags: f, guard: guard.New(filepath.Join(os.TempDir(), "tokenrouter"))}
+	c := &cluster{flags: f, guard: guard.New(crashFolder())}
 	c.lib = library.Library{Dir: f.Routers, Embedded: algos.Routers()}
-	if c.cast, c.profile, err = f.cast(); err != nil {
+	if fromDisk(f.origins) {
+		if err := c.early(); err != nil {
+			return nil, usage(err)
+		}
+	}
+	if c.cast, c.profile, err = f.cast(c.guard); err != nil {
 		return nil, usage(err)
 	}
+	if err := c.assemble(w, limit); err != nil {
+		c.release()
+		return nil, err
+	}
+	return c, nil
+}
+
+// early finds what is wrong with router and load before models are loaded, which
+// may take a while. Who asks again gets the same answers.
+func (c *cluster) early() error {
+	f, n := c.flags, len(c.flags.origins)
+	_, params := f.params()
+	_, arrivals := f.arrivals()
+	_, policy := live.ParsePolicy(f.Batch, n)
+	_, contention := f.contention(n)
+	if err := cmp.Or(params, arrivals, policy, contention); err != nil {
+		return err
+	}
+	path, text, embedded, err := c.lib.Resolve(f.Router)
+	if err != nil || embedded {
+		return err
+	}
+	_, err = scripting.Compile(path, text)
+	return err
+}
+
+// assemble makes the runtime and its session.
+func (c *cluster) assemble(w work, limit int64) (err error) {
+	f := c.flags
+	f.follow(c.cast.generation)
 	if !w.again {
 		for _, text := range c.cast.lacks {
 			fmt.Fprintln(os.Stderr, "tokenrouter:", text)
@@ -69,32 +106,39 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 	if f.KVTokens == nil {
 		f.KVTokens = &c.cast.kv
 		if err = f.checkPool(); err != nil { // a profile or a session may say anything
-			return nil, usage(err)
+			return usage(err)
 		}
 	}
 	cfg, err := c.config(w)
 	if err != nil {
-		return nil, usage(err)
+		return usage(err)
 	}
 	if c.runtime, err = live.New(cfg); err != nil {
-		return nil, usage(err)
+		return usage(err)
 	}
 	if f.NoRecord {
-		return c, nil
+		return nil
 	}
 	dir, err := sessionsDir(f.Sessions)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.session, err = store.Create(dir, c.manifest(w), store.Options{
 		Vocab: c.cast.vocab, MaxBytes: limit, Steady: f.virtual() && *f.Speed == 0 && !w.watch,
 		Go: func(fn func()) { c.guard.Go("session recorder", nil, fn) },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w, or run without a recording (--no-record)", err)
+		return fmt.Errorf("%w, or run without a recording (--no-record)", err)
 	}
 	c.session.Record(cfg.Tape)
-	return c, nil
+	return nil
+}
+
+// release gives the models back, unless others use them too.
+func (c *cluster) release() {
+	if s := c.cast.shelf; s != nil && s != c.flags.shelf {
+		s.close()
+	}
 }
 
 // config is the runtime's.
@@ -115,10 +159,13 @@ func (c *cluster) config(w work) (live.Config, error) {
 	if cfg.Arrivals, err = f.arrivals(); err != nil {
 		return cfg, err
 	}
-	if cfg.Source == nil {
+	switch {
+	case cfg.Source == nil:
 		if cfg.Source, err = f.source(c.cast, cfg.Arrivals); err != nil {
 			return cfg, err
 		}
+	case c.cast.ask != nil:
+		cfg.Source = c.cast.ask(cfg.Source, "") // the tasks say themselves how
 	}
 	if cfg.Params, err = f.params(); err != nil {
 		return cfg, err
@@ -167,6 +214,9 @@ func (c *cluster) manifest(w work) store.Manifest {
 		Sampling: store.Sampling{TopK: f.TopK, TopP: f.TopP, Stops: f.Stop},
 		Machine:  store.ThisMachine(),
 	}
+	if c.cast.shelf != nil {
+		m.Machine.Threads = f.threads()
+	}
 	if st.Profile != "" {
 		m.Cost, m.Contention, m.Jitter = &c.profile, f.Contention, f.Jitter
 	}
@@ -192,22 +242,35 @@ func storedCore(o live.CoreOptions) store.Core {
 	}
 }
 
-// closeTimeout bounds how long requests may take to end as aborted. In virtual time
-// without a screen nobody waits, and what is under way ends as it always does.
+// How long requests may take to end as aborted. A step of a model from disk may
+// take seconds. In virtual time without a screen nobody waits, and what is under
+// way ends as it always does.
 const (
-	closeTimeout = 900 * time.Millisecond
-	drainTimeout = time.Minute
+	closeTimeout    = 900 * time.Millisecond
+	closeOwnTimeout = 10 * time.Second
+	drainTimeout    = time.Minute
 )
+
+// timeout is how long closing may take.
+func (c *cluster) timeout() time.Duration {
+	if s := c.cast.shelf; s != nil && s.own() {
+		return closeOwnTimeout
+	}
+	return closeTimeout
+}
 
 // close ends the runtime and the session; reason goes into the manifest.
 func (c *cluster) close(ctx context.Context, reason string) error {
-	return c.closeWithin(ctx, closeTimeout, reason)
+	return c.closeWithin(ctx, c.timeout(), reason)
 }
 
 func (c *cluster) closeWithin(ctx context.Context, within time.Duration, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	err := c.runtime.Close(ctx)
+	if err == nil { // else a step may still be reading weights
+		c.release()
+	}
 	if c.session != nil {
 		c.runtime.Tape().AppendHost(c.runtime.Now(), event.None, &tape.Closed{Reason: reason})
 		err = errors.Join(err, c.session.Close(reason))
@@ -263,6 +326,9 @@ func endsText(ends map[string]int) string {
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
+
+// crashFolder is where crash files go.
+func crashFolder() string { return filepath.Join(os.TempDir(), "tokenrouter") }
 
 // crashError says where the details of a panic are.
 func crashError(c guard.Crash) error {

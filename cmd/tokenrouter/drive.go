@@ -93,7 +93,7 @@ wait:
 		d.reason, d.crash = "crashed", crash
 	}
 	d.session, d.wall = time.Duration(c.runtime.Now()), time.Since(begin)
-	within := closeTimeout
+	within := c.timeout()
 	if c.flags.virtual() {
 		within = drainTimeout
 	}

@@ -57,7 +57,7 @@ func TestExplainTellsTheLineThatDecided(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c cli
-	parser, err := kong.New(&c, kong.Vars{"models": ""})
+	parser, err := kong.New(&c, words())
 	if err != nil {
 		t.Fatal(err)
 	}

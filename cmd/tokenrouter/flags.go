@@ -10,7 +10,6 @@ import (
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/live"
-	"tokenrouter/runtime/model/tiny"
 )
 
 // clusterFlags say what is hosted and how it runs; board, run, sim and ablate
@@ -33,7 +32,7 @@ type clusterFlags struct {
 
 // castFlags say who writes, and who decides on that.
 type castFlags struct {
-	Models  string            `placeholder:"A,B[,C]" help:"Two or three models, small first (default: tiny-37k,tiny-3.7m). Embedded: ${models}. With drawn tokens: roles or models of the cost profile (default: small,large)."`
+	modelFlags
 	Router  string            `placeholder:"NAME|FILE" help:"Router: a shipped name, one of --routers, or a Lua file (default: r2r, or chance where --p and the like are given)."`
 	Routers string            `default:"routers" placeholder:"DIR" help:"Folder of your own routers; the first edit of a shipped one copies it there (default: ${default})."`
 	Param   map[string]string `placeholder:"KNOB=V" help:"Set a knob of the router; may be repeated."`
@@ -44,9 +43,9 @@ type castFlags struct {
 // writes the tokens: see settle.
 type poolFlags struct {
 	Seats         int           `default:"32" help:"Most rows of one batch."`
-	KVTokens      *int          `name:"kv-tokens" placeholder:"N" help:"Size of each subserver's KV pool, in tokens (default: 16384; with drawn tokens that of the cost profile, else 262144)."`
+	KVTokens      *int          `name:"kv-tokens" placeholder:"N" help:"Size of each subserver's KV pool, in tokens (default: 16384, less where memory is short of it; with drawn tokens that of the cost profile, else 262144)."`
 	Chunk         int           `default:"0" help:"Most tokens that one request feeds in a step, so that a long prompt is fed in chunks beside the others' decode steps; 0 = all."`
-	BatchTokens   *int          `placeholder:"N" help:"Most tokens that one batch feeds; 0 = no bound (default: 512; 8192 with drawn tokens)."`
+	BatchTokens   *int          `placeholder:"N" help:"Most tokens that one batch feeds; 0 = no bound (default: 512; 128 with models from disk, 8192 with drawn tokens)."`
 	NoPrefixCache bool          `help:"Share no KV among requests with the same beginning."`
 	KVOvercommit  float64       `name:"kv-overcommit" default:"1" help:"How much of a KV pool may be promised to requests in the worst case; beyond 1 KV may have to be preempted and recomputed."`
 	PeerTimeout   time.Duration `default:"0" help:"A request that another model keeps for longer fails; 0 = never. Time spent paused counts."`
@@ -54,13 +53,17 @@ type poolFlags struct {
 
 // Sizes where none is given. Drawn tokens have no weights and no memory behind
 // them: their pool holds what the longest workload needs, their batches feed as
-// much as common servers let theirs.
+// much as common servers let theirs. Models from disk think at greater length
+// than the embedded ones, and take so long for a token that the others' decode
+// steps should not wait for more than a short prompt.
 const (
 	modelKVTokens = 16_384
 	drawnKVTokens = 1 << 18
 	modelBudget   = 512
+	ownBudget     = 128
 	drawnBudget   = 8192
 	modelMaxNew   = 160
+	ownMaxNew     = 1024
 	drawnMaxNew   = 8192
 	drawnContext  = 1 << 17
 )
@@ -74,33 +77,38 @@ func (f *clusterFlags) settle() error {
 	if f.N != nil {
 		f.Concurrency, f.N = *f.N, nil
 	}
+	if f.named() && f.Tokens == "" {
+		f.Tokens = tokensModels // nothing else can write as they do
+	}
 	if err := f.settleClock(); err != nil {
 		return err
 	}
 	if err := f.settleRouter(f); err != nil {
 		return err
 	}
-	if f.Models == "" && !f.recording() {
-		f.Models = "tiny-37k,tiny-3.7m"
-		if !f.modelled() {
-			f.Models = strings.Join(roleNames(f.models), ",")
-		}
-	}
-	fill := func(to **int, models, drawn int) {
-		if *to == nil {
-			v := models
-			if !f.modelled() {
-				v = drawn
-			}
-			*to = &v
-		}
-	}
-	fill(&f.BatchTokens, modelBudget, drawnBudget)
-	most := f.MaxTokens
-	fill(&most, modelMaxNew, drawnMaxNew)
-	f.maxNew = *most
 	if f.modelled() {
-		fill(&f.KVTokens, modelKVTokens, 0)
+		if err := f.settleModels(); err != nil {
+			return err
+		}
+	} else if f.Models == "" && f.Tokens == tokensDrawn {
+		f.Models = strings.Join(roleNames(f.models), ",")
+	}
+	budget, most := drawnBudget, drawnMaxNew
+	switch {
+	case f.modelled() && f.own():
+		budget, most = ownBudget, ownMaxNew
+	case f.modelled():
+		budget, most = modelBudget, modelMaxNew
+		if f.KVTokens == nil { // of models from disk memory has a say in it
+			kv := modelKVTokens
+			f.KVTokens = &kv
+		}
+	}
+	if f.BatchTokens == nil {
+		f.BatchTokens = &budget
+	}
+	if f.maxNew = most; f.MaxTokens != nil {
+		f.maxNew = *f.MaxTokens
 	}
 	return cmp.Or(f.checkPool(), f.checkLoad())
 }
@@ -129,23 +137,12 @@ func (f *clusterFlags) checkPool() error {
 	return nil
 }
 
-// modelNames are the entries of --models.
-func (f *clusterFlags) modelNames() ([]string, error) {
-	var names []string
-	for name := range strings.SplitSeq(f.Models, ",") {
-		names = append(names, strings.TrimSpace(name))
+// count refuses another number of models than a flag of the routing is of.
+func (c *chanceFlags) count(n int, flag string) error {
+	if c.models > 0 && c.models != n {
+		return fmt.Errorf("%s is of %d models, %s names %d", c.given()[0], c.models, flag, n)
 	}
-	if len(names) < 2 || len(names) > 3 {
-		of := strings.Join(tiny.Names(), ", ")
-		if !f.modelled() {
-			of = "roles or models of --profile"
-		}
-		return nil, fmt.Errorf("--models %q is a list of %d; give two or three, small first (%s)", f.Models, len(names), of)
-	}
-	if f.models > 0 && f.models != len(names) {
-		return nil, fmt.Errorf("%s is of %d models, --models %q names %d", f.given()[0], f.models, f.Models, len(names))
-	}
-	return names, nil
+	return nil
 }
 
 // params are the knobs that flags set.

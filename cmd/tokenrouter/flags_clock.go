@@ -17,7 +17,7 @@ import (
 // clockFlags say what time is, and what a step and a message take of it.
 type clockFlags struct {
 	Clock      string         `default:"${clock}" enum:"live,paced,emulated,sim" help:"live (as fast as the machine can), paced (at the rhythm of --profile), emulated (paced, with tokens that no model computes), sim (virtual time) (default: ${default})."`
-	Tokens     string         `placeholder:"WHO" help:"Who writes tokens: models (the embedded ones), drawn (signals by a law, for models that are not here), or a recorded session: a folder, a name, the beginning of one, or latest (default: models; drawn on the clocks emulated and sim)."`
+	Tokens     string         `placeholder:"WHO" help:"Who writes tokens: models (those named, else embedded ones), drawn (signals by a law, for models that are not here), or a recorded session: a folder, a name, the beginning of one, or latest (default: models; drawn on the clocks emulated and sim, unless models are named by role or file)."`
 	Profile    string         `default:"a100-r2r" help:"Cost profile of the clocks paced, emulated and sim: a built-in name, or a JSON file of one."`
 	Speed      *float64       `placeholder:"F" help:"Factor on the clock; 2 is twice as fast. In virtual time 0 is as fast as the machine can (default: 1; in virtual time 0, but 1 on the board)."`
 	Latency    *time.Duration `placeholder:"D" help:"Clocks by a profile: time that a message between two subservers takes (default: that of the profile)."`

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/model"
 	"tokenrouter/runtime/rng"
 	"tokenrouter/runtime/workload"
 )
@@ -14,11 +15,11 @@ import (
 // loadFlags say which requests come and how their tokens are drawn.
 type loadFlags struct {
 	Seed     uint64 `default:"1" help:"Seed of requests, arrivals and draws."`
-	Workload string `default:"light" enum:"light,heavy,multi-turn" help:"Which requests: light, heavy or multi-turn. For the embedded models problems of 3-6 equations, of 8-12 (which they get wrong), and stories that go on; for drawn tokens lengths like the paper's."`
+	Workload string `default:"light" enum:"light,heavy,multi-turn" help:"Which requests: light, heavy or multi-turn. For models problems of 3-6 equations, of 8-12 (which the embedded ones get wrong), and stories that go on; for drawn tokens lengths like the paper's."`
 	Arrivals string `default:"closed" placeholder:"HOW" help:"When requests come: closed (a new one when one has ended, -n at a time), poisson:QPS, uniform:QPS, gamma:QPS,cv=2, mmpp:QPS,r=3,h=0.2,tc=2s, or trace:FILE (default: ${default})."`
 
-	MaxTokens   *int     `placeholder:"N" help:"Most new tokens of a request (default: 160; with drawn tokens what the workload says)."`
-	Greedy      bool     `help:"Take the most likely token. This is what the embedded models' own settings ask for, and the default unless --temperature is given."`
+	MaxTokens   *int     `placeholder:"N" help:"Most new tokens of a request (default: 160; 1024 with models from disk; with drawn tokens what the workload says)."`
+	Greedy      bool     `help:"Take the most likely token. The default, unless --temperature is given or a model from disk comes with settings that ask for another."`
 	Temperature *float64 `help:"Sampling temperature; 0 is greedy."`
 	TopK        int      `help:"With --temperature: sample from the K most likely tokens; 0 = all."`
 	TopP        float64  `default:"1" help:"With --temperature: sample from the smallest set with this probability."`
@@ -52,6 +53,9 @@ func (f *clusterFlags) checkLoad() error {
 		{"--greedy", f.Greedy && f.recording()},
 		{"--temperature", f.Temperature != nil && f.recording()},
 		{"--models", f.Models != "" && f.recording()},
+		{f.flag(), f.named() && !f.modelled()},
+		{"--weights-format", f.WeightsFormat != "" && !f.modelled()},
+		{"--kv-format", f.KVFormat != "" && !f.modelled()},
 		{"--workload", f.Workload != workload.PresetLight && f.recording()},
 		{"--stop", len(f.Stop) > 0 && f.Tokens == tokensDrawn},
 	} {
@@ -60,6 +64,25 @@ func (f *clusterFlags) checkLoad() error {
 		}
 	}
 	return nil
+}
+
+// follow takes how tokens are drawn from what a checkpoint recommends, where no flag
+// says it.
+func (f *loadFlags) follow(g *model.Generation) {
+	if g == nil || !g.DoSample || f.Greedy || f.Temperature != nil {
+		return
+	}
+	t := 1.0 // what who samples without a number means
+	if g.Temperature > 0 {
+		t = float64(g.Temperature)
+	}
+	f.Temperature = &t
+	if f.TopK == 0 {
+		f.TopK = g.TopK
+	}
+	if f.TopP == 1 && g.TopP > 0 {
+		f.TopP = float64(g.TopP)
+	}
 }
 
 func (f *loadFlags) sampling() event.Sampling {
@@ -116,7 +139,11 @@ func (f *loadFlags) openLoop() string {
 func (f *clusterFlags) source(c *cast, a workload.Arrivals) (workload.Source, error) {
 	switch f.Tokens {
 	case tokensModels:
-		return workload.NewPreset(f.Workload, f.sourceSeed())
+		preset, err := workload.NewPreset(f.Workload, f.sourceSeed())
+		if err != nil || c.ask == nil {
+			return preset, err
+		}
+		return c.ask(preset, howToAnswer), nil
 	case tokensDrawn:
 		return f.drawnSource(len(c.vocab), a)
 	}

@@ -173,7 +173,7 @@ func TestRunIsDocumented(t *testing.T) {
 	}
 	var names []string
 	var c cli
-	parser, err := kong.New(&c, kong.Vars{"models": "", "version": ""})
+	parser, err := kong.New(&c, words())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,9 @@
 // token which of them writes, and shows, records and exports what happens.
 //
 // This package is flags and wiring. Read flags.go and cluster.go for how a runtime
-// is put together from flags, then board.go (terminal), drive.go and run.go
-// (without one), export.go and plan.go.
+// is put together from flags, flags_models.go and shelf.go for where its models
+// come from, then board.go (terminal), drive.go and run.go (without one), export.go
+// and plan.go.
 package main
 
 import (
@@ -19,6 +20,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tokenrouter/kernels/cpu"
+	"tokenrouter/runtime/model/synth"
 	"tokenrouter/runtime/model/tiny"
 )
 
@@ -50,6 +53,8 @@ type cli struct {
 	Replay   replayCmd   `cmd:"" help:"Feed recorded events to fresh cores and tell where they decide otherwise."`
 	Export   exportCmd   `cmd:"" help:"Write a session in a form that other tools read."`
 	Sessions sessionsCmd `cmd:"" help:"List recorded sessions."`
+	Models   modelsCmd   `cmd:"" help:"List models, say what one is, or make one of random weights."`
+	Bench    benchCmd    `cmd:"" help:"Measure the engine against the limits of this machine."`
 	Routers  routersCmd  `cmd:"" help:"List the routers that can be named."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 
@@ -74,6 +79,10 @@ func realMain(args []string) int {
 			return exitUsage
 		}
 	}
+	if err := cpu.Err(); err != nil {
+		fmt.Fprintln(os.Stderr, "tokenrouter:", err)
+		return exitUsage
+	}
 	var c cli
 	code := -1
 	parser, err := kong.New(
@@ -81,7 +90,7 @@ func realMain(args []string) int {
 		kong.Description("A workbench for token-level LLM routing. Without a command it opens the board."),
 		kong.UsageOnError(),
 		kong.Exit(func(n int) { code = n }),
-		kong.Vars{"models": strings.Join(tiny.Names(), ", "), "version": "tokenrouter " + version()},
+		words(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {
@@ -106,6 +115,15 @@ func realMain(args []string) int {
 	return 0
 }
 
+// words are what help texts are filled in with.
+func words() kong.Vars {
+	return kong.Vars{
+		"models": strings.Join(tiny.Names(), ", "), "shapes": strings.Join(shapeNames(), ", "),
+		"ggufformats": strings.Join(synth.Formats("x.gguf"), ", "), "folderformats": strings.Join(synth.Formats("x"), ", "),
+		"version": "tokenrouter " + version(),
+	}
+}
+
 // asked is the command that a parse error is about, as far as it was understood.
 func asked(err error) string {
 	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context != nil {
@@ -116,10 +134,10 @@ func asked(err error) string {
 	return "tokenrouter"
 }
 
-// usage marks an error as one of the command line.
+// usage marks an error as one of the command line, unless it has a code already.
 func usage(err error) error {
-	if err == nil {
-		return nil
+	if _, coded := errors.AsType[*exitError](err); err == nil || coded {
+		return err
 	}
 	return &exitError{code: exitUsage, err: err}
 }
@@ -147,5 +165,14 @@ type versionCmd struct{}
 
 func (versionCmd) Run() error {
 	fmt.Println("tokenrouter", version())
+	fmt.Println(kernelsText())
 	return nil
+}
+
+// shapeNames are the shapes of models that can be made.
+func shapeNames() (names []string) {
+	for _, s := range synth.Shapes() {
+		names = append(names, s.Name)
+	}
+	return names
 }

@@ -25,7 +25,7 @@ import (
 func parsePlan(t *testing.T, args ...string) *planCmd {
 	t.Helper()
 	var c cli
-	parser, err := kong.New(&c, kong.Vars{"models": ""})
+	parser, err := kong.New(&c, words())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,40 +2,26 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
-
-	"github.com/charmbracelet/x/term"
 )
 
 // progress draws one line on a terminal and nothing elsewhere.
 type progress struct {
-	w       io.Writer
+	liveLine
 	total   int           // requests, 0: unknown
 	horizon time.Duration // session time, 0: unknown
-	width   int
 }
 
 func newProgress(f *os.File, total int, horizon time.Duration) *progress {
-	p := &progress{total: total, horizon: horizon}
-	if term.IsTerminal(f.Fd()) && os.Getenv("TERM") != "dumb" {
-		p.w = f
-	}
-	return p
+	return &progress{liveLine: newLiveLine(f), total: total, horizon: horizon}
 }
 
 // show rewrites the line. at is the time of the session, which is another one
 // than the elapsed wall time where it is virtual.
 func (p *progress) show(seen *watch, at, elapsed time.Duration, virtual bool) {
-	if p.w == nil {
-		return
-	}
-	line := p.line(seen, at, elapsed, virtual)
-	pad := max(0, p.width-len(line))
-	fmt.Fprintf(p.w, "\r%s%s", line, strings.Repeat(" ", pad))
-	p.width = len(line)
+	p.put(p.line(seen, at, elapsed, virtual))
 }
 
 // line has a bar where the end is known.
@@ -63,10 +49,4 @@ func (p *progress) line(seen *watch, at, elapsed time.Duration, virtual bool) st
 		return line + fmt.Sprintf("  %s of virtual time in %s", at.Round(time.Second), elapsed.Round(time.Second))
 	}
 	return line + fmt.Sprintf("  %s", at.Round(time.Second))
-}
-
-func (p *progress) clear() {
-	if p.w != nil {
-		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", p.width))
-	}
 }

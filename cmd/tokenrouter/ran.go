@@ -1,5 +1,11 @@
 package main
 
+import (
+	"strings"
+
+	"tokenrouter/kernels/cpu"
+)
+
 // ranJSON is the part of --json that says under which clock and load a run was,
 // and what it took here.
 type ranJSON struct {
@@ -15,6 +21,11 @@ type ranJSON struct {
 	WallS      float64 `json:"wall_s"`
 	Factor     float64 `json:"factor"`             // session_s / wall_s
 	Unrecorded uint64  `json:"unrecorded_answers"` // that a session repeated here does not have, and that were drawn
+
+	Held    []string `json:"held"`    // formats of weights and KV of models that compute, by model; empty where none does
+	Kernels string   `json:"kernels"` // level of the arithmetic, likewise ""
+	Threads int      `json:"threads"` // likewise 0
+	own     bool     // a model is from disk
 }
 
 // rows are those of the summary that only some runs have.
@@ -25,6 +36,9 @@ func (r *ranJSON) rows(row func(name, format string, args ...any), virtual bool)
 		row("tokens from", "a law of signals, drawn")
 	default:
 		row("tokens from", "session %s; %d answers that it does not have were drawn from its others", r.TokensFrom, r.Unrecorded)
+	}
+	if r.own {
+		row("held as", "%s; kernels %s, threads %d", strings.Join(r.Held, " + "), r.Kernels, r.Threads)
 	}
 	switch {
 	case r.Stalls && r.Jitter > 0:
@@ -44,4 +58,16 @@ func (r *ranJSON) rows(row func(name, format string, args ...any), virtual bool)
 		}
 		row("virtual time", "%.2f s in %.2f s, %.*f times as fast as the clock", r.SessionS, r.WallS, digits, r.Factor)
 	}
+}
+
+// computed says what computed the tokens, if models did.
+func (r *ranJSON) computed(c *cluster) {
+	r.Held = []string{}
+	if c.cast.shelf == nil {
+		return
+	}
+	for _, m := range c.cast.models {
+		r.Held = append(r.Held, heldText(m.Weights, m.KV))
+	}
+	r.Kernels, r.Threads, r.own = cpu.Current().String(), c.flags.threads(), c.cast.shelf.own()
 }

@@ -135,6 +135,7 @@ func (r *runCmd) report(c *cluster, d *driven) *report {
 		Stalls: r.Clock != live.ClockLive && c.profile.Stalling(), Jitter: r.Jitter, Late: d.late, Outside: d.seen.outside,
 		SessionS: d.session.Seconds(), WallS: d.wall.Seconds(), Factor: d.factor(), Unrecorded: d.drawn,
 	}
+	out.computed(c)
 	if d.drawn > 0 {
 		d.summary.Correct, d.summary.Total = 0, 0 // an answer that was drawn is neither right nor wrong
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tokenrouter/kernels/cpu"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/sessions/store"
 )
@@ -39,6 +40,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TMPDIR", e.WorkDir)
 			return nil
 		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "fast" {
+				return cpu.Current() > cpu.Go, nil
+			}
+			return false, fmt.Errorf("there is no condition %q", cond)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"jsonkeys": jsonKeys,
 			"rows":     countRows,
@@ -48,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"badbytes": badBytes,
 			"sametape": sameTape,
 			"manifest": manifest,
+			"quiet":    quiet,
 		},
 	})
 }
@@ -184,6 +192,16 @@ func manifest(ts *testscript.TestScript, neg bool, args []string) {
 	for _, want := range args[1:] {
 		if strings.Contains(text, want) == neg {
 			ts.Fatalf("%q: %v in %s", want, neg, text)
+		}
+	}
+}
+
+// quiet: the last command said nothing on standard error, but for kernels that are
+// slow on this machine or build.
+func quiet(ts *testscript.TestScript, _ bool, _ []string) {
+	for line := range strings.Lines(ts.ReadFile("stderr")) {
+		if !strings.HasPrefix(line, "tokenrouter: kernels in plain Go") {
+			ts.Fatalf("it says %q", line)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"time"
 
+	"tokenrouter/kernels/cpu"
 	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/sessions/format"
@@ -19,8 +20,9 @@ import (
 // ManifestVersion is the manifest format that this program writes; it reads all
 // from version 1 on. Version 2 added Core, version 3 the
 // policy lock-step, Block, MaxActive and Resubmit of Core, Cost, Contention, Jitter,
-// Tokens and the Arrivals of a workload.
-const ManifestVersion = 3
+// Tokens and the Arrivals of a workload, version 4 Path, Weights and KV of a
+// model, and Kernels and Threads of a machine.
+const ManifestVersion = 4
 
 // Manifest says what ran. It is written when a session begins and once more
 // when it ends in order.
@@ -51,13 +53,17 @@ type Manifest struct {
 	Closed      *Closed            `json:"closed,omitempty"` // absent while open and after a kill
 }
 
-// Model is one subserver's model.
+// Model is one subserver's model. Paths and formats are those of models that
+// compute: drawn tokens have none, nor has the path of an embedded model.
 type Model struct {
-	Role   string `json:"role"`
-	Name   string `json:"name"`
-	Hash   string `json:"hash"` // of the weights
-	Params int64  `json:"params"`
-	Vocab  string `json:"vocab"` // hash of the vocabulary
+	Role    string `json:"role"`
+	Name    string `json:"name"`
+	Hash    string `json:"hash"` // of the weights, as they were stored
+	Params  int64  `json:"params"`
+	Vocab   string `json:"vocab"`             // hash of the vocabulary
+	Path    string `json:"path,omitempty"`    // file or folder of the checkpoint
+	Weights string `json:"weights,omitempty"` // format they were held in: f32, f16, bf16, q8, q4
+	KV      string `json:"kv,omitempty"`      // likewise of keys and values: f16, f32
 }
 
 // Router is a router file as it was. Text is also in routers/<hash>.lua.
@@ -118,9 +124,12 @@ type Machine struct {
 	CPUs     int    `json:"cpus"`
 	CPUModel string `json:"cpu_model,omitempty"`
 	Go       string `json:"go"`
+	Kernels  string `json:"kernels,omitempty"` // level of the arithmetic: go, avx2, avx512
+	Threads  int    `json:"threads,omitempty"` // that computed, of all subservers together
 }
 
-// ThisMachine describes the machine of this process.
+// ThisMachine describes the machine of this process; the threads are for the
+// caller to say.
 func ThisMachine() Machine {
 	return Machine{
 		OS:       runtime.GOOS,
@@ -128,6 +137,7 @@ func ThisMachine() Machine {
 		CPUs:     runtime.NumCPU(),
 		CPUModel: cpuModel(),
 		Go:       runtime.Version(),
+		Kernels:  cpu.Current().String(),
 	}
 }
 

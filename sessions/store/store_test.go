@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"tokenrouter/kernels/cpu"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/sessions/format"
@@ -32,7 +34,7 @@ func manifest() Manifest {
 		StartedAt: time.Date(2026, 3, 4, 5, 6, 7, 89, time.Local),
 		Models: []Model{
 			{Role: "small", Name: "tiny-37k", Hash: "ab12", Params: 37000, Vocab: "ff00"},
-			{Role: "large", Name: "tiny-3.7m", Hash: "cd34", Params: 3700000, Vocab: "ff00"},
+			{Role: "large", Name: "own-30m", Hash: "cd34", Params: 30000000, Vocab: "ff00", Path: "/m/own-30m.gguf", Weights: "q8", KV: "f16"},
 		},
 		Router:      Router{File: "r2r.lua", Hash: tapetest.HashBefore, Text: "return"},
 		Params:      map[string]float64{"threshold": 0.5},
@@ -120,7 +122,7 @@ func TestSessionComesBack(t *testing.T) {
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Error(diff)
 	}
-	if m.Machine.CPUs < 1 || m.Machine.OS != runtime.GOOS {
+	if m.Machine.CPUs < 1 || m.Machine.OS != runtime.GOOS || m.Machine.Kernels != cpu.Current().String() {
 		t.Errorf("machine %+v", m.Machine)
 	}
 	v, err := o.Vocab()
@@ -534,8 +536,8 @@ func TestSessionsThatCannotBeOpened(t *testing.T) {
 	}{
 		"no manifest":    {func(dir string) error { return os.Remove(filepath.Join(dir, manifestName)) }, "is no session: it holds no manifest.json"},
 		"no tape":        {func(dir string) error { return os.Remove(filepath.Join(dir, tapeName)) }, "it holds no tape.trlog"},
-		"newer manifest": {edit(manifestName, replace(`"format": 3`, `"format": 9`)), "the manifest has format version 9 and this tokenrouter reads up to 3: use a tokenrouter that reads format 9"},
-		"no version":     {edit(manifestName, replace(`"format": 3,`, ``)), "never existed"},
+		"newer manifest": {edit(manifestName, replace(`"format": 4`, `"format": 9`)), "the manifest has format version 9 and this tokenrouter reads up to 4: use a tokenrouter that reads format 9"},
+		"no version":     {edit(manifestName, replace(`"format": 4,`, ``)), "never existed"},
 		"unknown field":  {edit(manifestName, replace(`"program"`, `"colour": "red", "program"`)), "colour"},
 		"half manifest":  {edit(manifestName, func(b []byte) []byte { return b[:len(b)/2] }), "is damaged"},
 		"other file":     {edit(tapeName, func([]byte) []byte { return []byte("PAR1 and so on, no tape at all") }), "no tape"},
@@ -588,6 +590,25 @@ func TestVocabRoundTrip(t *testing.T) {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// The vocabulary of a real model has ids behind its tokens, which have no bytes.
+func TestLargeVocab(t *testing.T) {
+	v := make([][]byte, 151_936)
+	for id := range v[:151_669] {
+		v[id] = fmt.Append(nil, "token ", id)
+	}
+	s := newSession(t, Options{Vocab: v})
+	if err := s.Close("done"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := open(t, s.Path()).Vocab()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.EqualFunc(v, got, bytes.Equal) {
+		t.Errorf("%d tokens come back as %d others", len(v), len(got))
+	}
 }
 
 func FuzzVocab(f *testing.F) {

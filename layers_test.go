@@ -36,8 +36,8 @@ var house = []room{
 	{0, []string{"runtime/text"}},
 	{0, []string{"runtime/guard"}},
 	{1, []string{
-		"runtime/model/tensor", "runtime/model/gguf", "runtime/model/safetensors", "runtime/model/tokenizer",
-		"runtime/model/family", "runtime/model/checkpoint", "runtime/model", "runtime/model/synth", "runtime/model/tiny",
+		"runtime/model/tensor", "runtime/model/gguf", "runtime/model/safetensors", "runtime/model/tokenizer/template", "runtime/model/tokenizer",
+		"runtime/model/family", "runtime/model/checkpoint", "runtime/model", "runtime/model/synth", "runtime/model/tiny", "runtime/model/bench",
 	}},
 	{1, []string{"runtime/tape"}},
 	{1, []string{"runtime/kv"}},

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"tokenrouter/kernels"
+	"tokenrouter/kernels/team"
+	"tokenrouter/kernels/vec"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/model"
 	"tokenrouter/runtime/rng"
@@ -21,25 +22,53 @@ type Runner struct {
 	reqs  map[event.ReqID]*entry
 	spare []*entry
 	rows  []model.Row
-	draw  kernels.Sampler
-	sig   kernels.Signals // of the row at hand
+	draw  vec.Sampler
+}
+
+// Options say what a runner may use. The zero value is a runner whose memory
+// grows with the block ids that its batches name, on the core of whoever calls
+// it.
+type Options struct {
+	// Blocks is the number of KV blocks, of model.BlockLen positions, of the
+	// core that orders the batches; one that names another block is refused.
+	Blocks int
+	// Cores are shared with the runners of the other subservers: each has one
+	// core while both have work, a step takes all of them while the others rest.
+	// What a row yields does not depend on it.
+	Cores *team.Cores
 }
 
 // maxBlocks bounds the KV blocks of a runner that was not told how many there
 // are: 16 million positions.
 const maxBlocks = 1 << 20
 
-// New makes a runner for model m at place self among the session's models. Its
-// memory grows with the block ids that its batches name.
-func New(m *model.Model, self int) *Runner { return NewWithBlocks(m, self, maxBlocks) }
+// splitFrom is the number of weights from which a model is worth more than one
+// core. The products of a smaller one take a few microseconds even for a full
+// batch: a second core would spin beside it for nothing.
+const splitFrom = 1 << 19
 
-// NewWithBlocks is New for a core whose KV pool has the given number of blocks
-// of model.BlockLen positions; a batch that names another is refused.
+// New makes a runner for model m at place self among the session's models, with
+// no options.
+func New(m *model.Model, self int) *Runner { return NewWith(m, self, Options{}) }
+
+// NewWithBlocks is New for a core whose KV pool has the given number of blocks.
 func NewWithBlocks(m *model.Model, self, blocks int) *Runner {
-	return &Runner{
-		model: m, self: self, ws: &model.Workspace{Threads: runtime.GOMAXPROCS(0)},
-		pool: m.NewPool(blocks), reqs: map[event.ReqID]*entry{},
+	return NewWith(m, self, Options{Blocks: blocks})
+}
+
+// NewWith is New with options.
+func NewWith(m *model.Model, self int, o Options) *Runner {
+	if o.Blocks == 0 {
+		o.Blocks = maxBlocks
 	}
+	r := &Runner{model: m, self: self, ws: &model.Workspace{}, pool: m.NewPool(o.Blocks), reqs: map[event.ReqID]*entry{}}
+	if o.Cores != nil {
+		r.ws.Seat = o.Cores.Seat()
+		if m.Params() < splitFrom {
+			r.ws.Seat.Limit(1)
+		}
+	}
+	return r
 }
 
 // Run executes one forward step over the batch's rows.
@@ -54,7 +83,10 @@ func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([
 		if err != nil {
 			return out, err
 		}
-		r.rows = append(r.rows, model.Row{Blocks: blocks, Start: row.Start, Tokens: row.Tokens, Logits: row.Sample, Hidden: row.Sample})
+		r.rows = append(r.rows, model.Row{
+			Blocks: blocks, Start: row.Start, Tokens: row.Tokens,
+			Signals: row.Sample, Hidden: row.Sample, Logits: row.Sample && !greedy(&row.Sampling),
+		})
 	}
 	if err := r.model.Forward(r.ws, r.pool, r.rows); err != nil {
 		var blame *model.RowError
@@ -70,7 +102,7 @@ func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([
 		if !row.Sample {
 			continue
 		}
-		o, err := r.output(row, r.ws.Logits(i))
+		o, err := r.output(row, i)
 		if err != nil {
 			return out, fmt.Errorf("%s: request %d at position %d: %w", r.model.Name, row.Req, e.n, err)
 		}
@@ -80,9 +112,16 @@ func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([
 	return out, nil
 }
 
-func (r *Runner) output(row *event.Row, logits []float32) (event.Output, error) {
-	s := &r.sig
-	if err := kernels.Measure(s, logits); err != nil {
+// greedy says that a row takes the most likely token, which the signals name:
+// its logits need not be written down.
+func greedy(p *event.Sampling) bool {
+	return (p.Temperature <= 0 || p.TopK == 1) && p.Temperature == p.Temperature && p.TopP == p.TopP
+}
+
+// output is what row i of the step gives.
+func (r *Runner) output(row *event.Row, i int) (event.Output, error) {
+	s, err := r.ws.Signals(i)
+	if err != nil {
 		return event.Output{}, err
 	}
 	o := event.Output{
@@ -94,9 +133,12 @@ func (r *Runner) output(row *event.Row, logits []float32) (event.Output, error) 
 		o.TopK[i] = event.TokenProb{Token: t.ID, Logprob: t.Logprob}
 	}
 	p := &row.Sampling
+	if greedy(p) {
+		o.Token = s.TopK[0].ID
+		return o, nil
+	}
 	key := rng.Key{Seed: p.Seed, Req: uint64(row.Req), Pos: row.Start + len(row.Tokens), Model: r.self, Purpose: rng.Sample}
-	var err error
-	o.Token, err = r.draw.Sample(logits, kernels.SampleParams{Temperature: p.Temperature, TopK: p.TopK, TopP: p.TopP}, key.Float64(0))
+	o.Token, err = r.draw.Sample(r.ws.Logits(i), kernels.SampleParams{Temperature: p.Temperature, TopK: p.TopK, TopP: p.TopP}, key.Float64(0))
 	return o, err
 }
 
@@ -110,8 +152,12 @@ func (r *Runner) Hidden(id event.ReqID, dst []float32) ([]float32, bool) {
 	return append(dst[:0], e.hidden...), true
 }
 
-// Close frees everything.
+// Close frees everything but the model, which others may use.
 func (r *Runner) Close() error {
+	if r.pool == nil {
+		return nil
+	}
+	err := r.pool.Close()
 	r.ws, r.pool, r.reqs, r.spare, r.rows = nil, nil, nil, nil, nil
-	return nil
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,11 +28,11 @@ type benchCmd struct {
 type benchEngineCmd struct {
 	Model   string   `xor:"what" placeholder:"MODEL" help:"Measure with this model: a GGUF file, a folder with safetensors, or a name."`
 	Shape   string   `xor:"what" placeholder:"SHAPE" help:"Measure with random weights of a shape: ${shapes} (default: qwen3-0.6b)."`
-	Handoff []string `sep:"," placeholder:"A,B" help:"Measure two models, or shapes, that hand a request over after every token, and how they share the cores. Without --model and --shape nothing else is measured."`
+	Handoff []string `sep:"," placeholder:"MODEL" help:"Measure two models, or shapes, that hand a request over after every token, and how they share the cores. Without --model and --shape nothing else is measured."`
 
 	Format  string  `placeholder:"FORMAT" help:"Hold weights as f32, f16, bf16, q8 or q4 (default: as they are stored; q8 of a shape)."`
-	Threads []int   `placeholder:"N,..." help:"Numbers of cores to measure (default: 1 and all)."`
-	Batch   []int   `placeholder:"N,..." help:"Batch sizes of decoding (default: 1,2,4,8,16,32)."`
+	Threads []int   `placeholder:"N" help:"Numbers of cores to measure (default: 1 and all)."`
+	Batch   []int   `placeholder:"N" help:"Batch sizes of decoding (default: 1,2,4,8,16,32)."`
 	Prompt  int     `default:"128" help:"Tokens of the prompt that is read (default: ${default})."`
 	Context int     `default:"64" help:"Positions behind each decoding row (default: ${default})."`
 	Seconds float64 `default:"1" help:"Time for each figure; a slow step takes longer (default: ${default})."`
@@ -102,7 +103,7 @@ func (b *benchEngineCmd) options() (o bench.Options, err error) {
 		return o, fmt.Errorf("--handoff %s; give two models, A,B", strings.Join(b.Handoff, ","))
 	}
 	if !(b.Seconds > 0 && b.Seconds <= 3600) {
-		return o, fmt.Errorf("--seconds %v is outside 0 to 3600", b.Seconds)
+		return o, fmt.Errorf("--seconds %v is outside of what lies above 0, up to 3600", b.Seconds)
 	}
 	for _, f := range []struct {
 		name string
@@ -123,7 +124,45 @@ func (b *benchEngineCmd) options() (o bench.Options, err error) {
 	return bench.Options{
 		Cores: b.Threads, Batches: b.Batch, Prompt: b.Prompt, Context: b.Context,
 		Time: time.Duration(b.Seconds * float64(time.Second)),
-	}, nil
+	}, b.check()
+}
+
+// check looks at what is named before minutes go into the first of it.
+func (b *benchEngineCmd) check() error {
+	if b.Format != "" && !slices.Contains(weightsFormats, b.Format) {
+		return fmt.Errorf("--format %q is none of %s", b.Format, strings.Join(weightsFormats, ", "))
+	}
+	for _, name := range b.Handoff {
+		if _, err := positions(name); err != nil {
+			return err
+		}
+	}
+	if _, err := synth.Find(cmp.Or(b.Shape, benchShape)); err != nil {
+		return err
+	}
+	name := cmp.Or(b.Model, b.Shape, benchShape)
+	most, err := positions(name)
+	switch {
+	case err != nil:
+		return err
+	case b.Prompt > most:
+		return fmt.Errorf("--prompt %d: %s has %d positions", b.Prompt, name, most)
+	case b.Context >= most:
+		return fmt.Errorf("--context %d: %s has %d positions, one of which is for the row itself", b.Context, name, most)
+	}
+	return nil
+}
+
+// positions is how many a model or a shape has.
+func positions(name string) (int, error) {
+	if s, err := synth.Find(name); err == nil {
+		return s.MaxPos, nil
+	}
+	c, _, err := openModel(name)
+	if err != nil {
+		return 0, err
+	}
+	return c.Config.MaxPos, c.Close()
 }
 
 // cores is the largest number of cores that is measured.
@@ -175,7 +214,7 @@ func (b *benchRun) measure(ctx context.Context) (r *benchReport, err error) {
 
 // handoff measures two models.
 func (b *benchRun) handoff() (h *benchHandoff, err error) {
-	h = &benchHandoff{}
+	h = &benchHandoff{Share: []bench.Share{}}
 	var m [2]*benched
 	for i, name := range b.Handoff {
 		if m[i], err = b.open(name, ""); err != nil {

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"tokenrouter/kernels/limits"
+	"tokenrouter/kernels/team"
 	"tokenrouter/runtime/model/bench"
 )
 
@@ -94,7 +95,7 @@ func printSteps(b *strings.Builder, steps []bench.Step) {
 	fmt.Fprintln(b)
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "PHASE\tCORES\tBATCH\tMS\tTOK/S\tGB/S\tGOP/S\tLIMIT\tOF LIMIT\t")
-	samples, disturbed := 0, 0
+	samples, disturbed, cores := 0, 0, 0
 	for i := range steps {
 		s := &steps[i]
 		batch := fmt.Sprint(s.Batch)
@@ -103,10 +104,13 @@ func printSteps(b *strings.Builder, steps []bench.Step) {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%.3g\t%.0f\t%.1f\t%.0f\t%s\t%.0f %%\t\n", s.Phase, s.Cores, batch,
 			s.Seconds*1e3, s.TokensPerSecond, s.BytesPerSecond/1e9, s.OpsPerSecond/1e9, s.Limit, 100*s.Fraction)
-		samples, disturbed = samples+s.Samples, disturbed+s.Disturbed
+		samples, disturbed, cores = samples+s.Samples, disturbed+s.Disturbed, max(cores, s.Cores)
 	}
 	w.Flush() // to memory
-	if disturbed*5 > samples {
+	switch {
+	case cores > team.Machine():
+		fmt.Fprintf(b, "this machine has %s: threads beyond them waited for each other\n", coresText(team.Machine()))
+	case disturbed*5 > samples:
 		fmt.Fprintf(b, "other programs took cores in %d of %d runs; figures of several cores are less sure\n", disturbed, samples)
 	}
 }

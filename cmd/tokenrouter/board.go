@@ -97,6 +97,8 @@ func (b *boardCmd) open(c *cluster) error {
 		Go:      func(name string, fn func()) { c.guard.Go(name, nil, fn) },
 		Do:      func(name string, fn func()) { c.guard.Do(name, nil, fn) },
 		Started: func(restore func()) { screen.setRestore(restore) },
+
+		CloseWithin: c.timeout(),
 	})
 	if err != nil {
 		return errors.Join(usage(err), screen.Close(ctx))
@@ -107,7 +109,7 @@ func (b *boardCmd) open(c *cluster) error {
 	})
 	c.runtime.Start()
 	err = a.Run(ctx)
-	err = errors.Join(err, screen.Close(context.Background()))
+	err = joinOnce(err, screen.Close(context.Background())) // Run may have told it already
 	if crash, ok := c.guard.First(); ok {
 		return crashError(crash)
 	}
@@ -118,6 +120,14 @@ func (b *boardCmd) open(c *cluster) error {
 		err = errors.Join(&exitError{exitInterrupted, errors.New("ended by a signal")}, err)
 	}
 	return err
+}
+
+// joinOnce adds an error to others that may hold it already.
+func joinOnce(err, more error) error {
+	if errors.Is(err, more) {
+		return err
+	}
+	return errors.Join(err, more)
 }
 
 // screenRuntime is the runtime as the screens see it.

@@ -1,6 +1,26 @@
 package main
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
+
+// The screen and who shows it close the same run; what went wrong is said once.
+func TestJoinOnce(t *testing.T) {
+	a, b := errors.New("a"), errors.New("b")
+	for _, c := range []struct {
+		err, more error
+		want      string
+	}{{nil, nil, "<nil>"}, {a, nil, "a"}, {nil, b, "b"}, {errors.Join(a, b), b, "a\nb"}, {a, b, "a\nb"}} {
+		got := "<nil>"
+		if err := joinOnce(c.err, c.more); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%v and %v are %q, want %q", c.err, c.more, got, c.want)
+		}
+	}
+}
 
 func TestWithoutComment(t *testing.T) {
 	for src, want := range map[string]string{

@@ -92,9 +92,10 @@ func (f *clusterFlags) computing(g *guard.Guard) (*cast, error) {
 		prompt: s.prompt(),
 	}
 	c.context = s.models[0].Config.MaxPos
+	drawn := s.drawn()
 	for i, m := range s.models {
 		c.context = min(c.context, m.Config.MaxPos)
-		c.runners = append(c.runners, native.NewWith(m, i, native.Options{Blocks: kv / model.BlockLen, Cores: s.cores}))
+		c.runners = append(c.runners, native.NewWith(m, i, native.Options{Blocks: kv / model.BlockLen, Cores: s.cores, Vocab: drawn}))
 		o := &s.origins[i]
 		c.models = append(c.models, store.Model{
 			Role: roleOf(i, len(s.models)), Name: o.name, Hash: m.Hash(), Params: int64(m.Params()), Vocab: m.Tokenizer.Hash(),

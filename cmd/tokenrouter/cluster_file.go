@@ -97,6 +97,9 @@ func clusterError(text []byte, err error) error {
 	}
 	row, _ := of.Position()
 	what := strings.TrimPrefix(of.Error(), "toml: ")
+	if strings.HasPrefix(what, "cannot decode ") || strings.HasPrefix(what, "cannot store ") { // it goes on about types of Go
+		what = "this is of another type; the file has [[model]] tables with role, path, weights and kv, each a text in quotes"
+	}
 	if _, strict := errors.AsType[*toml.StrictMissingError](err); strict {
 		what = fmt.Sprintf("%s is not known; the file has [[model]] tables with role, path, weights and kv", strings.Join(of.Key(), "."))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"tokenrouter/sessions/export"
 	"tokenrouter/sessions/store"
+	"tokenrouter/tui/frame"
 )
 
 // exportCmd writes a session in another form.
@@ -201,8 +202,8 @@ func printEntry(w io.Writer, e *store.Entry) {
 			state += ", recording stopped before (" + why + ")"
 		}
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, m.StartedAt.Format(time.DateTime), models,
-		routerLabel(m.Router.File, m.Router.Hash), sizeText(e.Bytes), state)
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, m.StartedAt.Format(time.DateTime), frame.Clean(models, false),
+		frame.Clean(routerLabel(m.Router.File, m.Router.Hash), false), sizeText(e.Bytes), state)
 }
 
 // sizeText is a number of bytes as a person reads it.

@@ -13,6 +13,7 @@ import (
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/model/checkpoint"
 	"tokenrouter/runtime/model/tiny"
+	"tokenrouter/tui/frame"
 )
 
 // modelFlags say which models write, and how they are held in memory.
@@ -247,16 +248,27 @@ func originAt(path string) (origin, error) {
 	return origin{name: modelName(at), path: at}, nil
 }
 
-// modelName is that of a file without its ending. Weights in safetensors are all
-// called alike, so there it is that of the folder.
+// modelName is that of a file without its ending, as it may be printed. Weights in
+// safetensors are all called alike, so there it is that of the folder, and folders
+// in Hugging Face's cache are called by a hash, so there it is that of the
+// repository: models--Qwen--Qwen3-0.6B/snapshots/c1899de is Qwen3-0.6B.
 func modelName(path string) string {
-	base := filepath.Base(path)
 	for _, end := range []string{".safetensors", ".safetensors.index.json"} {
-		if strings.HasSuffix(base, end) {
-			return filepath.Base(filepath.Dir(path))
+		if strings.HasSuffix(path, end) {
+			path = filepath.Dir(path)
+			break
 		}
 	}
-	return strings.TrimSuffix(base, ".gguf")
+	base := strings.TrimSuffix(filepath.Base(path), ".gguf")
+	if up := filepath.Dir(path); filepath.Base(up) == "snapshots" {
+		if repo, ok := strings.CutPrefix(filepath.Base(filepath.Dir(up)), "models--"); ok {
+			base = repo
+			if _, name, ok := strings.Cut(repo, "--"); ok { // behind the organisation
+				base = name
+			}
+		}
+	}
+	return frame.Clean(base, false)
 }
 
 // roleOf names the role of model i of n.

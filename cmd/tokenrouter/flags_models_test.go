@@ -18,6 +18,9 @@ func TestFindModel(t *testing.T) {
 	folder := filepath.Dir(modelFile(t, dir, "Qwen3-0.6B", "model.safetensors"))
 	inModels := modelFile(t, dir, "models", "named-q8.gguf")
 	other := modelFile(t, dir, "elsewhere", "deeper", "far.gguf")
+	cache := filepath.Join(dir, "elsewhere", "models--Qwen--Qwen3-0.6B-Base", "snapshots", "c1899de289a04d12")
+	modelFile(t, cache, "model.safetensors")
+	modelFile(t, cache, "config.json")
 	modelFile(t, dir, "elsewhere", "twice.gguf")
 	modelFile(t, dir, "models", "twice.gguf")
 	for text, want := range map[string]origin{
@@ -30,6 +33,8 @@ func TestFindModel(t *testing.T) {
 		"named-q8":                     {name: "named-q8", path: inModels},
 		"named-q8.gguf":                {name: "named-q8", path: inModels},
 		"far":                          {name: "far", path: other},
+		"Qwen3-0.6B-Base":              {name: "Qwen3-0.6B-Base", path: cache},
+		cache:                          {name: "Qwen3-0.6B-Base", path: cache},
 		filepath.Join("models", "..", "here.gguf"): {name: "here", path: here},
 	} {
 		got, err := findModel(text, "")

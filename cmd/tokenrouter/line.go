@@ -5,10 +5,23 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/term"
+
+	"tokenrouter/tui/frame"
 )
+
+// onTerminal is a message as a terminal may get it: names of files hold anything.
+func onTerminal(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
+}
 
 // liveLine is a line of a terminal that is written anew again and again. The zero
 // value, without a terminal, writes nothing.
@@ -35,18 +48,32 @@ func (l *liveLine) put(text string) {
 	if l.w == nil {
 		return
 	}
-	n := utf8.RuneCountInString(text)
-	if l.room > 0 && n > l.room {
-		text, n = string([]rune(text)[:l.room]), l.room
+	room := l.room
+	if room <= 0 {
+		room = frame.Width(text)
 	}
-	fmt.Fprintf(l.w, "\r%s%s", text, strings.Repeat(" ", max(0, l.filled-n)))
-	l.filled = n
+	row := frame.NewLine(room, false).Put("", text).End()
+	fmt.Fprintf(l.w, "\r%s%s", row.S, strings.Repeat(" ", max(0, l.filled-row.W)))
+	l.filled = row.W
 }
 
-// clear takes the line away.
+// putEnd writes the line, and cuts the text where there is no room for it and
+// the end.
+func (l *liveLine) putEnd(text, end string) {
+	if l.room > 0 {
+		text = frame.Clip(text, l.room-frame.Width(end), false)
+	}
+	l.put(text + end)
+}
+
+// clear takes the line away, and the ^C behind it that a terminal shows.
 func (l *liveLine) clear() {
 	if l.w != nil && l.filled > 0 {
-		fmt.Fprintf(l.w, "\r%s\r", strings.Repeat(" ", l.filled))
+		n := l.filled + len("^C")
+		if l.room > 0 {
+			n = min(n, l.room)
+		}
+		fmt.Fprintf(l.w, "\r%s\r", strings.Repeat(" ", n))
 		l.filled = 0
 	}
 }

@@ -23,6 +23,7 @@ type loadBar struct {
 	what  string
 	since time.Time
 	shown time.Time
+	over  bool // what is still told of it comes too late
 }
 
 func newLoadBar(f *os.File, doing string) *loadBar {
@@ -33,7 +34,7 @@ func newLoadBar(f *os.File, doing string) *loadBar {
 func (b *loadBar) begin(what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.what, b.since = what, b.now()
+	b.what, b.since, b.over = what, b.now(), false
 	b.live.put(b.doing + " " + what)
 }
 
@@ -45,16 +46,18 @@ func (b *loadBar) at(done, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
-	if total <= 0 || now.Sub(b.shown) < showEvery {
+	if b.over || total <= 0 || now.Sub(b.shown) < showEvery {
 		return
 	}
 	b.shown = now
-	b.live.put(fmt.Sprintf("%s %s  %s of %s, %d %%  %.1f s", b.doing, b.what, bytesText(done), bytesText(total), 100*done/total, now.Sub(b.since).Seconds()))
+	b.live.putEnd(b.doing+" "+b.what, fmt.Sprintf("  %s of %s, %d %%  %.1f s", bytesText(done), bytesText(total), 100*done/total, now.Sub(b.since).Seconds()))
 }
 
+// clear ends the line, whatever at is told later.
 func (b *loadBar) clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.over = true
 	b.live.clear()
 }
 

@@ -15,7 +15,7 @@ func TestLiveLine(t *testing.T) {
 	l.put("ab")
 	l.clear()
 	l.clear()
-	if got, want := out.String(), "\rgrößer\rab    \r  \r"; got != want {
+	if got, want := out.String(), "\rgrößer\rab    \r    \r"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	out.Reset()
@@ -24,6 +24,46 @@ func TestLiveLine(t *testing.T) {
 	silent.clear()
 	if out.Len() > 0 {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// A line is as wide as its cells, and names hold anything: what a terminal would
+// act on is shown as a picture, and the end of the line stays in sight.
+func TestLiveLineHoldsAnything(t *testing.T) {
+	var out strings.Builder
+	l := liveLine{w: &out, room: 20}
+	l.put("模型 \x1b[2J\nred and more")
+	if got, want := out.String(), "\r模型 ␛[2J␊red and mo"; got != want || l.filled != 20 {
+		t.Errorf("%q of %d cells, want %q", got, l.filled, want)
+	}
+	out.Reset()
+	l.putEnd("loading large qwen3", "  12 %")
+	if got, want := out.String(), "\rloading large…  12 %"; got != want || l.filled != 20 {
+		t.Errorf("%q of %d cells, want %q", got, l.filled, want)
+	}
+	if got, want := onTerminal("no \x1b[2Jfile\u009b\xff:\n\tx"), "no \ufffd[2Jfile\ufffd\ufffd:\n\tx"; got != want {
+		t.Errorf("a message %q, want %q", got, want)
+	}
+	if got, want := modelName("/m/evil\x1b[2J\n.gguf"), "evil␛[2J␊"; got != want {
+		t.Errorf("a name %q, want %q", got, want)
+	}
+}
+
+// Who loads may tell how far it is after nobody waits for it any more.
+func TestLoadBarEnds(t *testing.T) {
+	var out strings.Builder
+	b := &loadBar{out: &out, doing: "loading", live: liveLine{w: &out}, now: time.Now}
+	b.begin("large")
+	b.clear()
+	out.Reset()
+	b.at(1, 2)
+	if out.Len() > 0 {
+		t.Errorf("after the end %q", out.String())
+	}
+	b.begin("next")
+	b.at(1, 2)
+	if !strings.Contains(out.String(), "50 %") {
+		t.Errorf("of the next model %q", out.String())
 	}
 }
 

@@ -106,7 +106,7 @@ func realMain(args []string) int {
 		return exitUsage
 	}
 	if err := ctx.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "tokenrouter:", err)
+		fmt.Fprintln(os.Stderr, "tokenrouter:", onTerminal(err.Error()))
 		if e, ok := errors.AsType[*exitError](err); ok {
 			return e.code
 		}

@@ -11,6 +11,7 @@ import (
 	"tokenrouter/kernels/cpu"
 	"tokenrouter/runtime/model/checkpoint"
 	"tokenrouter/runtime/model/tiny"
+	"tokenrouter/tui/frame"
 )
 
 // modelsCmd lists, describes and makes models.
@@ -88,7 +89,7 @@ func listed(f *checkpoint.Found) listedModel {
 	out := listedModel{Name: modelName(f.Path), Path: f.Path, Kind: string(f.Kind), Bytes: f.Bytes}
 	c, err := checkpoint.Open(f.Path)
 	if err != nil {
-		out.Error = err.Error()
+		out.Error, out.Bytes = err.Error(), sizeOf(f.Path)
 		return out
 	}
 	defer c.Close()
@@ -104,9 +105,9 @@ func (l *modelsListCmd) print(to io.Writer, list []listedModel) error {
 	fmt.Fprintln(w, "MODEL\tFAMILY\tPARAMETERS\tSIZE\tWHERE")
 	for i := range list {
 		m := &list[i]
-		where := cmp.Or(m.Path, "embedded")
+		where := frame.Clean(cmp.Or(m.Path, "embedded"), false)
 		if m.Error != "" {
-			fmt.Fprintf(w, "%s\t\t\t%s\tcannot be used: %s\n", m.Name, bytesText(m.Bytes), m.Error)
+			fmt.Fprintf(w, "%s\t\t\t%s\tcannot be used: %s\n", m.Name, bytesText(m.Bytes), frame.Clean(m.Error, false))
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.Family, count(m.Params), bytesText(m.Bytes), where)

@@ -10,6 +10,7 @@ import (
 	"tokenrouter/runtime/model/checkpoint"
 	"tokenrouter/runtime/model/family"
 	"tokenrouter/runtime/model/tiny"
+	"tokenrouter/tui/frame"
 )
 
 // modelsInfoCmd describes one model.
@@ -37,7 +38,7 @@ type modelInfo struct {
 	Tied       bool         `json:"tied_embedding"`
 	Context    int          `json:"context"`
 	RopeTheta  float64      `json:"rope_base"`
-	RopeKind   string       `json:"rope_scaling"` // "" for none
+	RopeKind   string       `json:"rope_scaling"` // "" for none, "tensor" by one of the file
 	RopeFactor float64      `json:"rope_factor"`
 	Types      []storedType `json:"stored"`
 	Weights    int64        `json:"weights_bytes"`   // in memory
@@ -135,6 +136,9 @@ func describe(c *checkpoint.Checkpoint, name, weights, kv string) (*modelInfo, e
 		Sampling: samplingInfo{g.DoSample, float64(g.Temperature), g.TopK, float64(g.TopP), g.MaxNewTokens},
 		Notes:    append([]string{}, need.Notes...),
 	}
+	if d.RopeFactors {
+		out.RopeKind = ropeTensor
+	}
 	for _, t := range d.Types {
 		out.Types = append(out.Types, storedType{t.Type.String(), t.Tensors, t.Bytes})
 	}
@@ -159,7 +163,7 @@ func (o *modelInfo) print(w io.Writer) error {
 	row("model", "%s", o.Name)
 	where := "embedded"
 	if o.Path != "" {
-		where = fmt.Sprintf("%s (%s, %s)", o.Path, o.Kind, bytesText(o.Bytes))
+		where = fmt.Sprintf("%s (%s, %s)", frame.Clean(o.Path, false), o.Kind, bytesText(o.Bytes))
 	}
 	row("where", "%s", where)
 	row("architecture", "%s: %d layers of width %d, %d heads of %d over %d of keys and values, feed-forward %d",
@@ -195,9 +199,17 @@ func (o *modelInfo) print(w io.Writer) error {
 	return err
 }
 
+// ropeTensor is the scaling of a GGUF file that brings the divisors of its rotary
+// frequencies along, as those of Llama 3 do.
+const ropeTensor = "tensor"
+
 func (o *modelInfo) context() string {
 	text := fmt.Sprintf("%d positions, rope base %s", o.Context, strconv.FormatFloat(o.RopeTheta, 'f', -1, 64))
-	if o.RopeKind != string(family.Unscaled) {
+	switch o.RopeKind {
+	case string(family.Unscaled):
+	case ropeTensor:
+		text += ", scaled by a tensor of the file"
+	default:
 		text += fmt.Sprintf(", %s scaling by %g", o.RopeKind, o.RopeFactor)
 	}
 	return text

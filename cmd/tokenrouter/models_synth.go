@@ -32,11 +32,17 @@ func (s *modelsSynthCmd) Run() error {
 	if err != nil {
 		return usage(err)
 	}
+	if end := filepath.Ext(s.Out); end != ".gguf" && strings.EqualFold(end, ".gguf") {
+		return usage(fmt.Errorf("%s would be a folder; the ending of a file is .gguf, in small letters", s.Out))
+	}
 	if of := synth.Formats(s.Out); s.Format != "" && !slices.Contains(of, s.Format) {
 		return usage(fmt.Errorf("--format %q: for %s it is one of %s", s.Format, s.Out, strings.Join(of, ", ")))
 	}
 	if s.Shards < 1 || s.Shards > maxShards {
 		return usage(fmt.Errorf("--shards %d is outside 1 to %d", s.Shards, maxShards))
+	}
+	if s.Shards > 1 && strings.HasSuffix(s.Out, ".gguf") {
+		return usage(fmt.Errorf("--shards %d: only the weights of a folder are spread over files, and %s is one file", s.Shards, s.Out))
 	}
 	if _, err := os.Lstat(s.Out); err == nil {
 		return usage(fmt.Errorf("%s is there already; name another place, or take it away first", s.Out))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"tokenrouter/kernels/cpu"
@@ -25,7 +26,7 @@ type ranJSON struct {
 	Held    []string `json:"held"`    // formats of weights and KV of models that compute, by model; empty where none does
 	Kernels string   `json:"kernels"` // level of the arithmetic, likewise ""
 	Threads int      `json:"threads"` // likewise 0
-	own     bool     // a model is from disk
+	chosen  bool     // a model is from disk, or formats were asked for
 }
 
 // rows are those of the summary that only some runs have.
@@ -37,7 +38,7 @@ func (r *ranJSON) rows(row func(name, format string, args ...any), virtual bool)
 	default:
 		row("tokens from", "session %s; %d answers that it does not have were drawn from its others", r.TokensFrom, r.Unrecorded)
 	}
-	if r.own {
+	if r.chosen {
 		row("held as", "%s; kernels %s, threads %d", strings.Join(r.Held, " + "), r.Kernels, r.Threads)
 	}
 	switch {
@@ -69,5 +70,6 @@ func (r *ranJSON) computed(c *cluster) {
 	for _, m := range c.cast.models {
 		r.Held = append(r.Held, heldText(m.Weights, m.KV))
 	}
-	r.Kernels, r.Threads, r.own = cpu.Current().String(), c.flags.threads(), c.cast.shelf.own()
+	r.Kernels, r.Threads = cpu.Current().String(), c.flags.threads()
+	r.chosen = c.cast.shelf.own() || slices.ContainsFunc(c.cast.shelf.origins, func(o origin) bool { return o.weights != "" || o.kv != "" })
 }

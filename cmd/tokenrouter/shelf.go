@@ -65,6 +65,9 @@ func (f *clusterFlags) load(g *guard.Guard) (*shelf, error) {
 	if cpu.Current() == cpu.Go {
 		fmt.Fprintln(os.Stderr, "tokenrouter:", slowKernels())
 	}
+	if n := f.threads(); n > team.Machine() {
+		fmt.Fprintf(os.Stderr, "tokenrouter: this machine has %d CPUs: with --threads %d threads wait for each other, which is slower\n", team.Machine(), n)
+	}
 	ctx, stop := interruptible()
 	defer stop()
 	bar := newLoadBar(os.Stderr, "loading")
@@ -147,11 +150,11 @@ func closePlans(plans []loadPlan) {
 func agree(a, b *loadPlan) error {
 	if a.tok.Hash() != b.tok.Hash() {
 		if id, what := a.tok.Diff(b.tok); id >= 0 { // else only unused rows follow
-			return fmt.Errorf("%s and %s do not share a vocabulary, so they cannot write one answer together: token %d differs (%s)", a.name, b.name, id, what)
+			return fmt.Errorf("%s and %s do not share a vocabulary, so they cannot write one answer together: %s", a.name, b.name, what)
 		}
 	}
 	if b.params < a.params {
-		return fmt.Errorf("%s (%s parameters) is given after the larger %s (%s); name them small first", b.name, count(b.params), a.name, count(a.params))
+		return fmt.Errorf("%s (%s parameters) is given as the smaller one, and %s (%s) as the larger; name them small first", a.name, count(a.params), b.name, count(b.params))
 	}
 	return nil
 }
@@ -251,6 +254,16 @@ func (s *shelf) endTokens() (ids []int32) {
 func (s *shelf) rows() (n int) {
 	for _, m := range s.models {
 		n = max(n, m.Config.Vocab, m.Tokenizer.Size())
+	}
+	return n
+}
+
+// drawn is the number of ids that every model may be fed, so may be drawn: rows
+// behind the tokens of the vocabulary are no text, and a peer may not have them.
+func (s *shelf) drawn() int {
+	n := s.rows()
+	for _, m := range s.models {
+		n = min(n, m.Config.Vocab, m.Tokenizer.Size())
 	}
 	return n
 }

@@ -147,7 +147,7 @@ func TestVocabulariesDiffer(t *testing.T) {
 	id, _ := mustLoad(t, small).Tokenizer.ID("<think>")
 	f := flagsFor(t, "--small="+small, "--large="+large)
 	_, err := f.build(work{limit: 1})
-	want := "small and large do not share a vocabulary, so they cannot write one answer together: token " + strconv.Itoa(int(id)) + " differs"
+	want := "small and large do not share a vocabulary, so they cannot write one answer together: token " + strconv.Itoa(int(id)) + " is "
 	if e, ok := errors.AsType[*exitError](err); !ok || e.code != exitUsage || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "<thunk>") {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -37,7 +37,7 @@ func (k Kind) String() string {
 // two operations.
 type Rate struct {
 	Loop      string  `json:"loop"`
-	PerSecond float64 `json:"perSecond"`
+	PerSecond float64 `json:"per_s"`
 }
 
 // Limits is what some cores can do at best, at one level of kernels.
@@ -130,10 +130,10 @@ type Probe struct {
 func Open(s *team.Seat, o Options) (*Probe, error) {
 	o.complete()
 	if o.Buffer < itemBytes || o.Time < 0 {
-		return nil, fmt.Errorf("limits: a buffer of %d bytes and %v a loop; want at least %d bytes", o.Buffer, o.Time, itemBytes)
+		return nil, fmt.Errorf("limits: a buffer of %d bytes and %v a loop: give at least %d bytes and a time above 0", o.Buffer, o.Time, itemBytes)
 	}
 	if free, err := mem.Available(); err == nil && o.Buffer > free {
-		return nil, fmt.Errorf("limits: the buffer takes %d bytes, %d are available", o.Buffer, free)
+		return nil, fmt.Errorf("limits: the buffer takes %d bytes, %d are available: give a smaller one or close other programs", o.Buffer, free)
 	}
 	b, err := mem.Alloc(int(o.Buffer) &^ (itemBytes - 1))
 	if err != nil {

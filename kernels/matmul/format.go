@@ -67,6 +67,7 @@ const (
 	unitQ4   = scales + unit*lanes/2
 	half     = unit / block // blocks of a unit
 	maxBytes = 1 << 40      // of one matrix
+	maxSide  = 1 << 30      // rows or columns of one: far from where Size overflows
 )
 
 // columns is the number of columns of a unit.

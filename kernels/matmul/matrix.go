@@ -30,7 +30,7 @@ func New(f Format, rows, cols int) (*Matrix, error) {
 	switch {
 	case f >= formats:
 		return nil, fmt.Errorf("a matrix of %v: there is no such format", f)
-	case rows < 0 || cols < 0 || rows > math.MaxInt32 || cols > math.MaxInt32 || Size(f, rows, cols) > maxBytes:
+	case rows < 0 || cols < 0 || rows > maxSide || cols > maxSide || Size(f, rows, cols) > maxBytes:
 		return nil, fmt.Errorf("a matrix of %d x %d is out of range", rows, cols)
 	}
 	data, err := mem.Alloc(int(Size(f, rows, cols)))

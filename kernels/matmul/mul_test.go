@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"tokenrouter/kernels"
 	"tokenrouter/kernels/cpu"
 )
 
@@ -113,6 +114,41 @@ func exact(f Format, w, x []float32) (sum, bound float64) {
 		}
 	}
 	return sum, bound + 1e-30
+}
+
+// Products of float32 weights are those of the plain kernels but for rounding:
+// they round a product before it is added.
+func TestPlain(t *testing.T) {
+	for _, l := range levels() {
+		t.Run(l.String(), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(9, uint64(l)))
+			for _, k := range []int{1, 7, 32, 88, 257, 640} {
+				rows, n := 1+k%71, 1+k%5
+				m := random(t, r, F32, rows, k)
+				defer m.Free()
+				w := make([]float32, rows*k)
+				for i := range rows {
+					m.Row(w[i*k:][:k], i)
+				}
+				plain := kernels.NewMatrix(rows, k, w)
+				x, flat := make([][]float32, n), []float32(nil)
+				for c := range x {
+					x[c] = normal(r, k)
+					flat = append(flat, x[c]...)
+				}
+				y, want := product1(m, l, x), make([]float32, n*rows)
+				kernels.MatMul(want, &plain, flat, n)
+				for c := range n {
+					for row := range rows {
+						_, bound := exact(F32, w[row*k:][:k], x[c])
+						if got, want := y[c*m.Padded()+row], want[c*rows+row]; !(math.Abs(float64(got-want)) <= 2*bound) {
+							t.Fatalf("k %d, row %d, column %d: got %v, plain kernels %v", k, row, c, got, want)
+						}
+					}
+				}
+			}
+		})
+	}
 }
 
 // The levels of assembly give the same bits, Go's twin nearly so; an output

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+
+	"tokenrouter/kernels"
 )
 
 const (
@@ -123,11 +125,11 @@ func (m *Matrix) SetFloat(row int, src []float32) {
 		}
 	case F16:
 		for k, v := range src {
-			binary.LittleEndian.PutUint16(g[k*step+2*lane:], roundF16(v))
+			binary.LittleEndian.PutUint16(g[k*step+2*lane:], kernels.ToF16(v))
 		}
 	case BF16:
 		for k, v := range src {
-			binary.LittleEndian.PutUint16(g[k/2*step+4*lane+k%2*2:], roundBF16(v))
+			binary.LittleEndian.PutUint16(g[k/2*step+4*lane+k%2*2:], kernels.ToBF16(v))
 		}
 	case Q8, Q4:
 		var x [block]float32

@@ -50,61 +50,11 @@ func TestNewRefuses(t *testing.T) {
 		{Format(9), 1, 1, "Format(9)"},
 		{F32, -1, 1, "-1 x 1"},
 		{F32, 1 << 30, 1 << 30, "out of range"},
+		{F32, 1<<31 - 1, 1<<31 - 1, "out of range"}, // of 2^64 bytes
 		{Q8, 1 << 40, 1, "out of range"},
 	} {
 		if m, err := New(c.f, c.rows, c.cols); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("New(%v, %d, %d) = %v, %v; want %q", c.f, c.rows, c.cols, m, err, c.want)
-		}
-	}
-}
-
-// Every half-precision number rounds to itself, and a float32 to the nearest.
-func TestRoundF16(t *testing.T) {
-	finite := func(h int) bool { return h&0x7c00 != 0x7c00 }
-	for h := range 1 << 16 {
-		v := kernels.F16(uint16(h))
-		got := roundF16(v)
-		if v != v {
-			if back := kernels.F16(got); back == back {
-				t.Fatalf("NaN %#x became %v", h, back)
-			}
-			continue
-		}
-		if got != uint16(h) {
-			t.Fatalf("%#x = %v rounds to %#x", h, v, got)
-		}
-		if next := h + 1; h < 0x8000 && finite(next) {
-			middle := (v + kernels.F16(uint16(next))) / 2
-			even := uint16(h + h&1)
-			for _, c := range []struct {
-				v    float32
-				want uint16
-			}{
-				{middle, even},
-				{math.Nextafter32(middle, 0), uint16(h)},
-				{math.Nextafter32(middle, 1e9), uint16(next)},
-				{-middle, even | 0x8000},
-			} {
-				if got := roundF16(c.v); got != c.want {
-					t.Fatalf("%v rounds to %#x, want %#x", c.v, got, c.want)
-				}
-			}
-		}
-	}
-	for v, want := range map[float32]uint16{65519: 0x7bff, 65520: 0x7c00, -1e9: 0xfc00, 0x1p-26: 0} {
-		if got := roundF16(v); got != want {
-			t.Errorf("%v rounds to %#x, want %#x", v, got, want)
-		}
-	}
-}
-
-func TestRoundBF16(t *testing.T) {
-	for bits, want := range map[uint32]uint16{
-		0x3f800000: 0x3f80, 0x3f808000: 0x3f80, 0x3f808001: 0x3f81, 0x3f818000: 0x3f82,
-		0x7f7fffff: 0x7f80, 0xff800000: 0xff80, 0x7f800001: 0x7fc0,
-	} {
-		if got := roundBF16(math.Float32frombits(bits)); got != want {
-			t.Errorf("%#x rounds to %#x, want %#x", bits, got, want)
 		}
 	}
 }

@@ -113,14 +113,11 @@ func (s *Seat) Do(n int, f func(worker, i int)) {
 	}
 	defer s.join()
 	for {
-		w := s.word.Load()
-		left := int(w & remaining)
-		if left == 0 {
+		i, ok := s.claim(n)
+		if !ok {
 			return
 		}
-		if s.word.CompareAndSwap(w, w-1) {
-			f(0, n-left)
-		}
+		f(0, i)
 	}
 }
 
@@ -177,15 +174,14 @@ func (s *Seat) leave() {
 // help works for the seat until nothing is left to claim, the helper is wanted
 // elsewhere or has worked for itemsPerYield, and says how many items it did.
 func (s *Seat) help(h *helper) (items int) {
-	w := s.word.Load()
 	for {
+		w := s.word.Load()
 		if w&remaining == 0 {
 			return 0
 		}
-		if s.word.CompareAndSwap(w, w+helperInside-1) {
+		if s.word.CompareAndSwap(w, w+helperInside) {
 			break
 		}
-		w = s.word.Load()
 	}
 	done := false
 	defer func() {
@@ -201,20 +197,30 @@ func (s *Seat) help(h *helper) (items int) {
 		}
 		s.leave()
 	}()
+	// Only who is inside may look whether it is still dealt to the seat: the call
+	// that a helper saw from outside may be over, and this one not meant for it.
 	f, n := s.f, s.n
-	left := int(w & remaining)
-	for items = 1; ; items++ {
-		f(h.worker, n-left)
-		for {
-			w = s.word.Load()
-			left = int(w & remaining)
-			if left == 0 || h.seat.Load() != s || items == itemsPerYield {
-				done = true
-				return items
-			}
-			if s.word.CompareAndSwap(w, w-1) {
-				break
-			}
+	for ; items < itemsPerYield && h.seat.Load() == s; items++ {
+		i, ok := s.claim(n)
+		if !ok {
+			break
+		}
+		f(h.worker, i)
+	}
+	done = true
+	return items
+}
+
+// claim takes an item of the call of n items in progress, false if none is left.
+func (s *Seat) claim(n int) (i int, ok bool) {
+	for {
+		w := s.word.Load()
+		left := int(w & remaining)
+		if left == 0 {
+			return 0, false
+		}
+		if s.word.CompareAndSwap(w, w-1) {
+			return n - left, true
 		}
 	}
 }

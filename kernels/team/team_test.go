@@ -207,6 +207,23 @@ func TestOwnerSleeps(t *testing.T) {
 	}
 }
 
+// TestLateHelperTakesNothing: a helper that saw the seat's call before it was
+// sent away, and comes only now, finds another one that is not meant for it: the
+// seat may have room for one worker only.
+func TestLateHelperTakesNothing(t *testing.T) {
+	s := open(t, 2).Seat()
+	s.Limit(1)
+	late := &helper{cores: s.cores, worker: 1}
+	s.Do(3, func(worker, i int) {
+		if worker >= s.Workers() {
+			t.Errorf("item %d runs in worker %d of %d", i, worker, s.Workers())
+		}
+		if n := s.help(late); n != 0 {
+			t.Errorf("a helper that is dealt to nobody does %d items", n)
+		}
+	})
+}
+
 // caught is what f panics with, nil if it does not.
 func caught(f func()) (v any) {
 	defer func() { v = recover() }()

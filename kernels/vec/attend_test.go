@@ -48,7 +48,7 @@ func stored(f KVFormat, x []float32) []float32 {
 	y := append([]float32(nil), x...)
 	if f == F16 {
 		for i := range y {
-			y[i] = kernels.F16(toF16(y[i]))
+			y[i] = kernels.F16(kernels.ToF16(y[i]))
 		}
 	}
 	return y
@@ -229,7 +229,7 @@ func TestPut(t *testing.T) {
 func TestHalf(t *testing.T) {
 	for h := range 1 << 16 {
 		x := kernels.F16(uint16(h))
-		if got := toF16(x); got != uint16(h) && x == x {
+		if got := kernels.ToF16(x); got != uint16(h) && x == x {
 			t.Fatalf("%#04x became %#04x on its way", h, got)
 		}
 	}
@@ -265,7 +265,7 @@ func TestHalf(t *testing.T) {
 		x    float32
 		want uint16
 	}{{65519, 0x7bff}, {65520, 0x7c00}, {1e30, 0x7c00}, {0x1p-25, 0}, {0x1.8p-25, 1}, {-0x1p-14, 0x8400}, {1 + 0x1p-11, 0x3c00}, {1 + 0x3p-11, 0x3c02}} {
-		if got := toF16(c.x); got != c.want {
+		if got := kernels.ToF16(c.x); got != c.want {
 			t.Errorf("%v is %#04x, want %#04x", c.x, got, c.want)
 		}
 	}

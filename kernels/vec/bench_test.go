@@ -32,7 +32,6 @@ func BenchmarkVector(b *testing.B) {
 	}{
 		{"Add", func() { Add(x, y) }},
 		{"RMSNorm", func() { RMSNorm(z, y, x, 1e-6) }},
-		{"SiLUMul", func() { SiLUMul(z, y, x) }},
 		{"SiLUMulGroups", func() { SiLUMulGroups(z, two) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -1,7 +1,8 @@
 // Package vec is the arithmetic of a model that is not a matrix product: norms,
 // gated activation, rotation, attention over pages of KV in half or single
 // precision, and what is made of a row of logits: routing signals and a drawn
-// token. It has a level of assembly; package kernels is its oracle.
+// token. Package kernels is the oracle of its signals, samples, sums and rotation,
+// float64 of the rest.
 //
 // The invariant that matters: every result is one fixed sequence of roundings,
 // which neither the level of kernels, nor how many heads, positions or rows are

@@ -53,7 +53,6 @@ func FuzzVector(f *testing.F) {
 		}
 		run("Add", func(x, y, _ []float32) { Add(x, y) })
 		run("RMSNorm", func(x, y, z []float32) { RMSNorm(z, x, y, 1e-5) })
-		run("SiLUMul", func(x, y, z []float32) { SiLUMul(z, x, y) })
 		run("SiLUMulGroups", func(x, y, _ []float32) { SiLUMulGroups(y[:n/16*8], x[:n/16*16]) })
 		run("Rotate", func(x, y, z []float32) { Rotate(x[:n/2*2], y[:n/2], z[:n/2]) })
 		if n > 0 {

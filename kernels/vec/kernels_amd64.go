@@ -24,20 +24,10 @@ func scaledByAVX2(y *float32, x *float32, w *float32, n int, s float32)
 //go:noescape
 func blendAVX2(y *float32, x *float32, n int, a float32, b float32)
 
-// siluMulAVX2 does y = silu(gate)*up for n a multiple of 8.
-//
-//go:noescape
-func siluMulAVX2(y *float32, gate *float32, up *float32, n int)
-
 // siluMulGroupsAVX2 does act = silu(gates)*ups in groups of eight for n a multiple of 8.
 //
 //go:noescape
 func siluMulGroupsAVX2(act *float32, gu *float32, n int)
-
-// siluMulAVX512 does y = silu(gate)*up for n a multiple of 16.
-//
-//go:noescape
-func siluMulAVX512(y *float32, gate *float32, up *float32, n int)
 
 // siluMulGroupsAVX512 does act = silu(gates)*ups in groups of eight for n a multiple of 16.
 //

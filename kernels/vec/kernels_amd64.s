@@ -85,44 +85,43 @@ each:
 	VZEROUPPER
 	RET
 
-// func siluMulAVX2(y *float32, gate *float32, up *float32, n int)
+// func siluMulGroupsAVX2(act *float32, gu *float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·siluMulAVX2(SB), NOSPLIT, $0-32
-	MOVQ         y+0(FP), AX
-	MOVQ         gate+8(FP), CX
-	MOVQ         up+16(FP), DX
-	MOVQ         n+24(FP), BX
+TEXT ·siluMulGroupsAVX2(SB), NOSPLIT, $0-24
+	MOVQ         act+0(FP), AX
+	MOVQ         gu+8(FP), CX
+	MOVQ         n+16(FP), DX
 	VBROADCASTSS lanesc2b00000<>+0(SB), Y0
 
 each:
 	VMOVUPS      (CX), Y1
-	VORPS        lanes80000000<>+0(SB), Y1, Y2
-	VMAXPS       Y2, Y0, Y2
-	VBROADCASTSS lanes4b40007f<>+0(SB), Y3
-	VFMADD231PS  lanes3fb8aa3b<>+0(SB), Y2, Y3
-	VSUBPS       lanes4b40007f<>+0(SB), Y3, Y4
-	VFNMADD231PS lanes3f318000<>+0(SB), Y4, Y2
-	VFNMADD231PS lanesb95e8083<>+0(SB), Y4, Y2
-	VBROADCASTSS lanes3ab6888c<>+0(SB), Y4
-	VFMADD213PS  lanes3c0905bf<>+0(SB), Y2, Y4
-	VFMADD213PS  lanes3d2aaa8d<>+0(SB), Y2, Y4
-	VFMADD213PS  lanes3e2aaa6e<>+0(SB), Y2, Y4
-	VFMADD213PS  lanes3f000000<>+0(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VMOVUPS      Y3, Y2
-	VFMADD231PS  Y4, Y3, Y2
-	VMULPS       Y2, Y1, Y3
-	VBLENDVPS    Y1, Y3, Y1, Y1
-	VADDPS       lanes3f800000<>+0(SB), Y2, Y2
-	VDIVPS       Y2, Y1, Y1
-	VMULPS       (DX), Y1, Y1
+	VMOVUPS      32(CX), Y2
+	VORPS        lanes80000000<>+0(SB), Y1, Y3
+	VMAXPS       Y3, Y0, Y3
+	VBROADCASTSS lanes4b40007f<>+0(SB), Y4
+	VFMADD231PS  lanes3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       lanes4b40007f<>+0(SB), Y4, Y5
+	VFNMADD231PS lanes3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS lanesb95e8083<>+0(SB), Y5, Y3
+	VBROADCASTSS lanes3ab6888c<>+0(SB), Y5
+	VFMADD213PS  lanes3c0905bf<>+0(SB), Y3, Y5
+	VFMADD213PS  lanes3d2aaa8d<>+0(SB), Y3, Y5
+	VFMADD213PS  lanes3e2aaa6e<>+0(SB), Y3, Y5
+	VFMADD213PS  lanes3f000000<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      Y4, Y3
+	VFMADD231PS  Y5, Y4, Y3
+	VMULPS       Y3, Y1, Y4
+	VBLENDVPS    Y1, Y4, Y1, Y1
+	VADDPS       lanes3f800000<>+0(SB), Y3, Y3
+	VDIVPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, (AX)
+	ADDQ         $+64, CX
 	ADDQ         $+32, AX
-	ADDQ         $+32, CX
-	ADDQ         $+32, DX
-	SUBQ         $0x08, BX
+	SUBQ         $0x08, DX
 	JG           each
 	VZEROUPPER
 	RET
@@ -246,89 +245,6 @@ DATA lanes3f800000<>+20(SB)/4, $0x3f800000
 DATA lanes3f800000<>+24(SB)/4, $0x3f800000
 DATA lanes3f800000<>+28(SB)/4, $0x3f800000
 GLOBL lanes3f800000<>(SB), RODATA|NOPTR, $32
-
-// func siluMulGroupsAVX2(act *float32, gu *float32, n int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·siluMulGroupsAVX2(SB), NOSPLIT, $0-24
-	MOVQ         act+0(FP), AX
-	MOVQ         gu+8(FP), CX
-	MOVQ         n+16(FP), DX
-	VBROADCASTSS lanesc2b00000<>+0(SB), Y0
-
-each:
-	VMOVUPS      (CX), Y1
-	VMOVUPS      32(CX), Y2
-	VORPS        lanes80000000<>+0(SB), Y1, Y3
-	VMAXPS       Y3, Y0, Y3
-	VBROADCASTSS lanes4b40007f<>+0(SB), Y4
-	VFMADD231PS  lanes3fb8aa3b<>+0(SB), Y3, Y4
-	VSUBPS       lanes4b40007f<>+0(SB), Y4, Y5
-	VFNMADD231PS lanes3f318000<>+0(SB), Y5, Y3
-	VFNMADD231PS lanesb95e8083<>+0(SB), Y5, Y3
-	VBROADCASTSS lanes3ab6888c<>+0(SB), Y5
-	VFMADD213PS  lanes3c0905bf<>+0(SB), Y3, Y5
-	VFMADD213PS  lanes3d2aaa8d<>+0(SB), Y3, Y5
-	VFMADD213PS  lanes3e2aaa6e<>+0(SB), Y3, Y5
-	VFMADD213PS  lanes3f000000<>+0(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD213PS  Y3, Y6, Y5
-	VPSLLD       $0x17, Y4, Y4
-	VMOVUPS      Y4, Y3
-	VFMADD231PS  Y5, Y4, Y3
-	VMULPS       Y3, Y1, Y4
-	VBLENDVPS    Y1, Y4, Y1, Y1
-	VADDPS       lanes3f800000<>+0(SB), Y3, Y3
-	VDIVPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
-	VMOVUPS      Y1, (AX)
-	ADDQ         $+64, CX
-	ADDQ         $+32, AX
-	SUBQ         $0x08, DX
-	JG           each
-	VZEROUPPER
-	RET
-
-// func siluMulAVX512(y *float32, gate *float32, up *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·siluMulAVX512(SB), NOSPLIT, $0-32
-	MOVQ         y+0(FP), AX
-	MOVQ         gate+8(FP), CX
-	MOVQ         up+16(FP), DX
-	MOVQ         n+24(FP), BX
-	VBROADCASTSS lanesc2b00000<>+0(SB), Z0
-
-each:
-	VMOVUPS           (CX), Z1
-	VORPS.BCST        lanes80000000<>+0(SB), Z1, Z2
-	VMAXPS            Z2, Z0, Z2
-	VBROADCASTSS      lanes4b40007f<>+0(SB), Z3
-	VFMADD231PS.BCST  lanes3fb8aa3b<>+0(SB), Z2, Z3
-	VSUBPS.BCST       lanes4b40007f<>+0(SB), Z3, Z4
-	VFNMADD231PS.BCST lanes3f318000<>+0(SB), Z4, Z2
-	VFNMADD231PS.BCST lanesb95e8083<>+0(SB), Z4, Z2
-	VBROADCASTSS      lanes3ab6888c<>+0(SB), Z4
-	VFMADD213PS.BCST  lanes3c0905bf<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  lanes3d2aaa8d<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  lanes3e2aaa6e<>+0(SB), Z2, Z4
-	VFMADD213PS.BCST  lanes3f000000<>+0(SB), Z2, Z4
-	VMULPS            Z2, Z2, Z5
-	VFMADD213PS       Z2, Z5, Z4
-	VPSLLD            $0x17, Z3, Z3
-	VMOVUPS           Z3, Z2
-	VFMADD231PS       Z4, Z3, Z2
-	VPMOVD2M          Z1, K1
-	VMULPS            Z2, Z1, K1, Z1
-	VADDPS.BCST       lanes3f800000<>+0(SB), Z2, Z2
-	VDIVPS            Z2, Z1, Z1
-	VMULPS            (DX), Z1, Z1
-	VMOVUPS           Z1, (AX)
-	ADDQ              $+64, AX
-	ADDQ              $+64, CX
-	ADDQ              $+64, DX
-	SUBQ              $0x10, BX
-	JG                each
-	VZEROUPPER
-	RET
 
 // func siluMulGroupsAVX512(act *float32, gu *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F

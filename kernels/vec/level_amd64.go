@@ -67,17 +67,6 @@ func sixteens(n int) int {
 	return n &^ 15
 }
 
-func siluMul(y, gate, up []float32) {
-	m, n := sixteens(len(gate)), eights(len(gate))
-	if m > 0 {
-		siluMulAVX512(&y[0], &gate[0], &up[0], m)
-	}
-	if n > m {
-		siluMulAVX2(&y[m], &gate[m], &up[m], n-m)
-	}
-	siluMulGo(y[n:], gate[n:], up[n:])
-}
-
 func siluMulGroups(act, gu []float32) {
 	m, n := sixteens(len(act)), eights(len(act))
 	if m > 0 {

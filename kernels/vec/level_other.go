@@ -12,8 +12,6 @@ func blend(y, x []float32, a, b float32) { blendGo(y, x, a, b) }
 
 func squares(x []float32) float32 { return squaresGo(x) }
 
-func siluMul(y, gate, up []float32) { siluMulGo(y, gate, up) }
-
 func siluMulGroups(act, gu []float32) { siluMulGroupsGo(act, gu) }
 
 func rotate(a, b, cos, sin []float32) { rotateGo(a, b, cos, sin) }

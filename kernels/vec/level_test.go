@@ -108,8 +108,6 @@ func TestVectorLevels(t *testing.T) {
 		run("Scale", func(x, _, _ []float32) { Scale(x, 1.7) })
 		run("RMSNorm", func(x, y, z []float32) { RMSNorm(z, x, y, 1e-6) })
 		run("RMSNorm of sane values", func(x, y, z []float32) { RMSNorm(y, y, z, 1e-6) })
-		run("SiLUMul", func(x, y, z []float32) { SiLUMul(z, x, y) })
-		run("SiLUMul onto the gate", func(x, y, _ []float32) { SiLUMul(x, x, y) })
 		run("SiLUMulGroups", func(x, y, _ []float32) { SiLUMulGroups(y[:len(x)/16*8], x[:len(x)/16*16]) })
 		run("Rotate", func(x, y, z []float32) { Rotate(x[:n/2*2], y[:n/2], z[:n/2]) })
 		run("blend", func(x, y, _ []float32) { blend(x, y, 0.3, 0.7) })
@@ -129,7 +127,7 @@ func TestAllocations(t *testing.T) {
 		var d Sampler
 		if got := testing.AllocsPerRun(20, func() {
 			RMSNorm(out, q, q, 1e-6)
-			SiLUMul(out, q, q)
+			SiLUMulGroups(out[:heads*dim], q)
 			c.put(5)
 			c.g.AttendRows(out, heads*dim, q, heads*dim, 2, c.pages, before, heads, n-1, scratch)
 			var top Top

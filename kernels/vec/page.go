@@ -2,7 +2,6 @@ package vec
 
 import (
 	"fmt"
-	"math"
 
 	"tokenrouter/kernels"
 	"tokenrouter/kernels/mem"
@@ -12,7 +11,7 @@ import (
 type KVFormat uint8
 
 const (
-	F16 KVFormat = iota // half precision, rounded to even; beyond 65504 infinite
+	F16 KVFormat = iota // half precision, rounded to even; infinite from 65520 on
 	F32
 )
 
@@ -98,26 +97,9 @@ func (g Page) put32(page []float32, at int, key, value []float32) {
 func (g Page) put16(page []uint16, at, from int, key, value []float32) {
 	v := page[g.dim*PageLen:]
 	for i := from; i < g.dim; i++ {
-		page[i*PageLen+at] = toF16(key[i])
-		v[(i&^15+at)*16+i&15] = toF16(value[i])
+		page[i*PageLen+at] = kernels.ToF16(key[i])
+		v[(i&^15+at)*16+i&15] = kernels.ToF16(value[i])
 	}
-}
-
-// toF16 rounds to half precision, ties to even; NaN stays a (quiet) NaN.
-func toF16(x float32) uint16 {
-	b := math.Float32bits(x)
-	sign, b := uint16(b>>16)&0x8000, b&0x7fffffff
-	switch {
-	case b > 0x7f800000:
-		return sign | 0x7e00 | uint16(b>>13)&0x3ff
-	case b >= 0x477ff000: // 65520 and more round to infinity
-		return sign | 0x7c00
-	case b < 0x38800000: // subnormal: adding 1/2 leaves multiples of 2^-24
-		h := math.Float32frombits(b) + 0.5
-		return sign | uint16(math.Float32bits(h)-0x3f000000)
-	}
-	b += 0xfff + b>>13&1
-	return sign | uint16((b-112<<23)>>13)
 }
 
 // part is a page's K (from 0) or V (from values) of the KV head at byte at, as

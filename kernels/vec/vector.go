@@ -17,13 +17,10 @@ func RMSNorm(y, x, w []float32, eps float32) {
 	scaledBy(y[:len(x)], x, w[:len(x)], inv)
 }
 
-// SiLUMul writes y[i] = gate[i] / (1 + exp(-gate[i])) * up[i], the activation
-// of SwiGLU (Shazeer 2020), for equal lengths. y may be gate or up.
-func SiLUMul(y, gate, up []float32) { siluMul(y[:len(gate)], gate, up[:len(gate)]) }
-
-// SiLUMulGroups is SiLUMul where gates and ups lie in groups of eight:
-// act[8i+j] = silu(gu[16i+j]) * gu[16i+8+j]. The length of act is a multiple of
-// 8, that of gu twice as much.
+// SiLUMulGroups is the activation of SwiGLU (Shazeer 2020), of gates and ups that
+// lie in groups of eight: act[8i+j] = silu(gu[16i+j]) * gu[16i+8+j] with silu(g) =
+// g / (1 + exp(-g)). The length of act is a multiple of 8, that of gu twice as
+// much.
 func SiLUMulGroups(act, gu []float32) {
 	n := len(act) &^ 7
 	siluMulGroups(act[:n], gu[:2*n])
@@ -89,15 +86,10 @@ func silu(g float32) float32 {
 	return n / (1 + e)
 }
 
-func siluMulGo(y, gate, up []float32) {
-	for i, g := range gate {
-		y[i] = silu(g) * up[i]
-	}
-}
-
 func siluMulGroupsGo(act, gu []float32) {
-	for i := 0; i+8 <= len(act); i += 8 {
-		siluMulGo(act[i:i+8], gu[2*i:][:8], gu[2*i+8:][:8])
+	for i := range act {
+		g := i&^7*2 + i&7
+		act[i] = silu(gu[g]) * gu[g+8]
 	}
 }
 

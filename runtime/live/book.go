@@ -168,7 +168,7 @@ func (b *book) prepare(task *workload.Task) (*event.Arrival, *text.Stage, error)
 	}
 	room := b.cfg.Context - len(prompt)
 	if room < 1 {
-		return nil, nil, fmt.Errorf("the prompt has %d tokens, the models hold %d positions; shorten the question", len(prompt), b.cfg.Context)
+		return nil, nil, fmt.Errorf("the prompt has %d tokens, and models and KV pool hold %d positions; shorten the question, or enlarge the pool if it is the smaller of the two", len(prompt), b.cfg.Context)
 	}
 	stage, err := text.New(len(prompt), b.cfg.Stops)
 	if err != nil {

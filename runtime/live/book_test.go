@@ -148,7 +148,7 @@ func TestBookPrepares(t *testing.T) {
 		}
 	}
 	wantEqual(t, "told", len(l.told), 3)
-	if r := l.results[0]; r.Task != "full" || r.Reason != "error" || !strings.Contains(r.Text, "the prompt has 100 tokens, the models hold 100 positions") {
+	if r := l.results[0]; r.Task != "full" || r.Reason != "error" || !strings.Contains(r.Text, "the prompt has 100 tokens, and models and KV pool hold 100 positions") {
 		t.Errorf("result %+v", r)
 	}
 }

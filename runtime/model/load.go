@@ -21,7 +21,9 @@ func load(c *checkpoint.Checkpoint, o *Options) (*Model, error) {
 	if err := fits(p); err != nil {
 		return nil, err
 	}
-	m.vectors(p)
+	if err := tensor.Guard(func() error { m.vectors(p); return nil }); err != nil {
+		return nil, err
+	}
 	tasks := []func() error{
 		func() (err error) {
 			m.hash, err = c.Hash()

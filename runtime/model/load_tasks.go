@@ -5,11 +5,13 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+
+	"tokenrouter/runtime/model/tensor"
 )
 
 // runAll runs tasks on so many goroutines, each claiming the next, and returns
 // the error of the first task in their order that has one. After an error no
-// further task begins.
+// further task begins. Tasks may read mapped files.
 func runAll(threads int, tasks []func() error) error {
 	threads = max(1, min(threads, len(tasks)))
 	var next, failed atomic.Int64
@@ -21,13 +23,15 @@ func runAll(threads int, tasks []func() error) error {
 			if i >= len(tasks) {
 				return
 			}
-			if errs[i] = tasks[i](); errs[i] != nil {
+			if errs[i] = tensor.Guard(tasks[i]); errs[i] != nil {
 				failed.Store(1)
 			}
 		}
 	}
+	// All of them are waited for, whatever becomes of one: the caller closes the
+	// files that they read.
 	var wg sync.WaitGroup
-	for t := 1; t < threads; t++ {
+	for t := range threads {
 		wg.Go(func() {
 			// A panic belongs to whoever asked for the model.
 			defer func() {
@@ -39,7 +43,6 @@ func runAll(threads int, tasks []func() error) error {
 			work()
 		})
 	}
-	work()
 	wg.Wait()
 	for _, c := range crash {
 		if c != nil {

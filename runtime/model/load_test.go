@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -248,6 +249,32 @@ func TestRunAll(t *testing.T) {
 				}
 			}()
 			_ = model.RunAll(threads, []func() error{func() error { panic("it") }, func() error { return nil }})
+		}()
+	}
+	// A panic comes out when no task is under way any more: they read files that
+	// are closed then.
+	for range 20 {
+		var running atomic.Int64
+		met := make(chan struct{})
+		tasks := []func() error{
+			func() error { <-met; panic("it") },
+			func() error {
+				running.Add(1)
+				defer running.Add(-1)
+				close(met)
+				for range 1000 {
+					runtime.Gosched()
+				}
+				return nil
+			},
+		}
+		func() {
+			defer func() {
+				if v := recover(); v == nil || running.Load() != 0 {
+					t.Errorf("%v comes out with %d tasks under way", v, running.Load())
+				}
+			}()
+			_ = model.RunAll(2, tasks)
 		}()
 	}
 	if err := model.RunAll(2, nil); err != nil {

@@ -24,6 +24,7 @@ func sessions() []setup {
 		{router: "me", policy: "table", sampling: warm},
 		{router: "me", models: three, requests: 3, policy: "fixed:1,2,2", sampling: warm},
 		{router: "random", params: half, policy: "look-ahead", concurrency: 8, requests: 10},
+		{router: "random", params: half, policy: "look-ahead", concurrency: 8, requests: 10, virtual: true}, // has its forecast however busy this machine is
 		{router: "random", params: half, policy: "lock-step"},
 		{router: "chance", policy: "table"},
 		{router: "chance", models: three, requests: 3, policy: "eager"},

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 // fps bounds the frames a second.
 const fps = 30
 
-// closeWithin is how long quitting may take.
+// closeWithin is how long quitting may take where Config does not say.
 const closeWithin = 900 * time.Millisecond
 
 // Config is how the screens are shown. The zero value takes everything from the
@@ -36,6 +37,8 @@ type Config struct {
 	Height  int
 	Environ []string
 	CopyDir string // where copied text is written as well; the session's folder if ""
+	// CloseWithin is how long quitting may wait for the step under way. 0 is 0.9 s.
+	CloseWithin time.Duration
 	// Go starts a goroutine under the guard. Nil starts a plain one.
 	Go func(name string, fn func())
 	// Do is Go on the calling goroutine. Nil calls fn.
@@ -133,7 +136,7 @@ func (a *App) Run(ctx context.Context) error {
 
 // end closes the session once and waits for that, but not for ever.
 func (a *App) end() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(a.cfg.CloseWithin, closeWithin))
 	defer cancel()
 	if a.closing.CompareAndSwap(false, true) {
 		a.cfg.Go("close", func() {
@@ -150,6 +153,6 @@ func (a *App) end() error {
 			return a.closeOf
 		default:
 		}
-		return errors.New("the session was not closed within a second; it can be opened, what was not yet written is lost")
+		return errors.New("the session was not closed in time, as a step is still computing; it can be opened, what was not yet written is lost")
 	}
 }

@@ -63,6 +63,26 @@ func (m *Model) card(p event.Peer, width, body int) []frame.Row {
 	return frame.Box(th.G, th.Border, width, title, n, rows)
 }
 
+// restOfHead is the room that router, load and clock have behind the models' names.
+const restOfHead = 50
+
+// modelNames are roles and names of the models, cut to equal parts of the width
+// where they would not fit into it together.
+func (m *Model) modelNames(width int) []string {
+	out := make([]string, len(m.info.Models))
+	all := 0
+	for i, mi := range m.info.Models {
+		out[i] = mi.Role + " " + mi.Name
+		all += frame.Width(out[i])
+	}
+	if all > width {
+		for i := range out {
+			out[i] = frame.Clip(out[i], width/len(out), m.theme.G.ASCII)
+		}
+	}
+	return out
+}
+
 // params writes a number of parameters as people say it.
 func params(n int64) string {
 	switch {
@@ -109,11 +129,11 @@ func (m *Model) workLine(p event.Peer, w int) frame.Row {
 	switch {
 	case w >= 52:
 		gap = "   "
-		l.Put(th.Dim, "   committed").Put(th.Role(p, m.n), fmt.Sprintf("%5d", rates.committed))
+		l.Put(th.Dim, "   committed").Put(th.Role(p, m.n), fmt.Sprintf(" %4d", rates.committed))
 	case w >= 34:
-		l.Put(th.Dim, " commit").Put(th.Role(p, m.n), fmt.Sprintf("%4d", rates.committed))
+		l.Put(th.Dim, " commit").Put(th.Role(p, m.n), fmt.Sprintf(" %3d", rates.committed))
 	default:
-		l.Put(th.Role(p, m.n), fmt.Sprintf("%5d", rates.committed)).Put(th.Dim, " kept")
+		putFirst(l, 0, []piece{{th.Role(p, m.n), fmt.Sprintf(" %4d", rates.committed)}, {th.Dim, " kept"}})
 		return l.End()
 	}
 	if p != event.Front {
@@ -126,8 +146,8 @@ func (m *Model) workLine(p event.Peer, w int) frame.Row {
 			}
 		}
 	}
-	if name := map[bool]string{true: "dropped", false: "drop"}[w >= 52]; (p == event.Front || s.DroppedPerS > 0) && l.Room() >= len(gap)+len(name)+4 {
-		l.Put(th.Dim, gap+name).Put(th.Strong, fmt.Sprintf("%*d", len(gap)/2+4, rates.dropped))
+	if name := map[bool]string{true: "dropped", false: "drop"}[w >= 52]; p == event.Front || s.DroppedPerS > 0 {
+		putFirst(l, 0, []piece{{th.Dim, gap + name}, {th.Strong, fmt.Sprintf(" %*d", len(gap)/2+3, rates.dropped)}})
 	}
 	return l.End()
 }
@@ -197,7 +217,7 @@ func (m *Model) timeLine(p event.Peer, w int, kv bool) frame.Row {
 		}
 		return l.End()
 	}
-	l.Put(th.Dim, gap+"idle").Put(th.Strong, percent(s.Idle))
+	putFirst(l, 0, []piece{{th.Dim, gap + "idle"}, {th.Strong, percent(s.Idle)}})
 	return l.End()
 }
 

@@ -268,11 +268,11 @@ func (m *Model) header(w int, now int64) frame.Row {
 		}
 	}
 	if w >= 130 {
-		for i, mi := range m.info.Models {
+		for i, name := range m.modelNames(room - l.W() - restOfHead) {
 			if i > 0 {
 				put("", " + ")
 			}
-			put(th.Role(peer(i), m.n), mi.Role+" "+mi.Name)
+			put(th.Role(peer(i), m.n), name)
 		}
 		l.Put("", gap)
 	}

@@ -37,8 +37,12 @@ func (m *Model) queueLine(p event.Peer, w int) frame.Row {
 		field("ready", load.Ready, th.Strong, 3)
 		field(" run", c.rows, th.Role(p, m.n), 3)
 	default:
-		field("rdy", load.Ready, th.Strong, 3)
-		field(" run", c.rows, th.Role(p, m.n), 3)
+		width := 3
+		if w < 17 { // "rdy 0 run 0 > 4" has to fit
+			width = 2
+		}
+		field("rdy", load.Ready, th.Strong, width)
+		field(" run", c.rows, th.Role(p, m.n), width)
 	}
 	if p == event.Front {
 		switch {
@@ -151,7 +155,7 @@ func (m *Model) batchLine(p event.Peer, w int) frame.Row {
 		l.Put("", " ").Repeat(th.Role(p, m.n), th.G.Seat, full).Repeat(th.Idle, th.G.None, seats-full)
 	}
 	l.Put(th.Strong, fmt.Sprintf("%3d", rows))
-	step := fmt.Sprintf("%.1f", s.StepMs)
+	step, unit := fmt.Sprintf("%.1f", s.StepMs), " ms"
 	if s.StepMs >= 1000 {
 		step = fmt.Sprintf("%.0f", s.StepMs)
 	}
@@ -165,9 +169,17 @@ func (m *Model) batchLine(p event.Peer, w int) frame.Row {
 	case w >= shortLine:
 		l.Put(th.Dim, " mean").Put(th.Strong, fmt.Sprintf("%4.1f", s.MeanBatch)).Put(st, fmt.Sprintf("%6s", step))
 	default:
-		l.Put(st, fmt.Sprintf("%6s", step))
+		if l.Room() < len("  12.3 ms") {
+			switch {
+			case s.StepMs >= 999.5:
+				step, unit = fmt.Sprintf("%.1f", s.StepMs/1e3), " s"
+			case s.StepMs >= 9.95:
+				step = fmt.Sprintf("%.0f", s.StepMs)
+			}
+		}
+		l.Put(st, fmt.Sprintf("%*s", min(6, l.Room()-len(unit)), step))
 	}
-	l.Put(th.Dim, " ms")
+	l.Put(th.Dim, unit)
 	if late > 0 {
 		putFirst(l, 0, []piece{{th.Warn, fmt.Sprintf("  ! late, paced %.1f", late)}}, []piece{{th.Warn, fmt.Sprintf(" ! paced %.1f", late)}},
 			[]piece{{th.Warn, fmt.Sprintf(" ! %.1f", late)}}, []piece{{th.Warn, " !"}})

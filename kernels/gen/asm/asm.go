@@ -36,6 +36,23 @@ func Add(n int, r reg.Register) {
 	ADDQ(I32(int32(n)), r)
 }
 
+// Vec is a vector register of 512 bits, or of 256.
+func Vec(wide bool) reg.VecVirtual {
+	if wide {
+		return ZMM()
+	}
+	return YMM()
+}
+
+// Vecs is n of them.
+func Vecs(wide bool, n int) []reg.VecVirtual {
+	v := make([]reg.VecVirtual, n)
+	for i := range v {
+		v[i] = Vec(wide)
+	}
+	return v
+}
+
 // Word fills a vector register of 256 bits with copies of 32 bits.
 func Word(bits uint32) reg.VecVirtual {
 	v, g := YMM(), GP32()

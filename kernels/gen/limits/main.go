@@ -54,15 +54,8 @@ func bits(wide bool) int {
 	return 256
 }
 
-func vec(wide bool) reg.VecVirtual {
-	if wide {
-		return ZMM()
-	}
-	return YMM()
-}
-
 // like is a new register of the same size.
-func like(v reg.VecVirtual) reg.VecVirtual { return vec(v.Size() == 64) }
+func like(v reg.VecVirtual) reg.VecVirtual { return asm.Vec(v.Size() == 64) }
 
 // fill gives a register full of copies of 32 bits.
 func fill(wide bool, bits uint32) reg.VecVirtual {

@@ -59,20 +59,9 @@ func (l level) vecs() int {
 
 func (l level) size() int { return 64 / l.vecs() }
 
-func (l level) vec() reg.VecVirtual {
-	if l.wide {
-		return ZMM()
-	}
-	return YMM()
-}
+func (l level) vec() reg.VecVirtual { return asm.Vec(l.wide) }
 
-func (l level) many(n int) []reg.VecVirtual {
-	v := make([]reg.VecVirtual, n)
-	for i := range v {
-		v[i] = l.vec()
-	}
-	return v
-}
+func (l level) many(n int) []reg.VecVirtual { return asm.Vecs(l.wide, n) }
 
 func (l level) zero(v reg.VecVirtual) {
 	if l.regs > 16 {

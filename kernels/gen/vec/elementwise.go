@@ -72,7 +72,6 @@ func elementwise() {
 	end()
 
 	for _, l := range both {
-		l.siluMul()
 		l.siluMulGroups()
 	}
 	rotate()
@@ -100,22 +99,6 @@ func (l level) silu(g, low reg.VecVirtual) {
 	}
 	l.with(1, VADDPS, VADDPS_BCST, e, e)
 	VDIVPS(e, g, g)
-}
-
-func (l level) siluMul() {
-	name, step := "siluMul"+l.name, l.size()/4
-	asm.Func(name, "func(y, gate, up *float32, n int)", fmt.Sprintf("%s does y = silu(gate)*up for n a multiple of %d.", name, step))
-	y, gate := asm.Arg("y"), asm.Arg("gate")
-	up, n := asm.Arg("up"), asm.Arg("n")
-	low := l.held(-88)
-	each(step, n, []reg.GPVirtual{y, gate, up}, func() {
-		g := l.vec()
-		VMOVUPS(asm.At(gate, 0), g)
-		l.silu(g, low)
-		VMULPS(asm.At(up, 0), g, g)
-		VMOVUPS(g, asm.At(y, 0))
-	})
-	end()
 }
 
 func (l level) siluMulGroups() {

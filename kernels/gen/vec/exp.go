@@ -7,6 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"tokenrouter/kernels/gen/asm"
 )
 
 // level is a set of instructions. Sixteen values, the lanes of every sum that
@@ -36,21 +38,10 @@ func (l level) vecs() int {
 // size is the number of bytes of a vector.
 func (l level) size() int { return 4 * lanes / l.vecs() }
 
-func (l level) vec() reg.VecVirtual {
-	if l.wide {
-		return ZMM()
-	}
-	return YMM()
-}
+func (l level) vec() reg.VecVirtual { return asm.Vec(l.wide) }
 
 // many is n vectors.
-func (l level) many(n int) []reg.VecVirtual {
-	v := make([]reg.VecVirtual, n)
-	for i := range v {
-		v[i] = l.vec()
-	}
-	return v
-}
+func (l level) many(n int) []reg.VecVirtual { return asm.Vecs(l.wide, n) }
 
 func (l level) zero() reg.VecVirtual {
 	v := l.vec()

@@ -17,10 +17,10 @@ type Handoff struct {
 	Cores    int `json:"cores"`
 	Requests int `json:"requests"`
 	// InTurn has all requests at one model, then all at the other.
-	InTurn float64 `json:"inTurn"`
+	InTurn float64 `json:"in_turn_tokens_per_s"`
 	// SideBySide lets both models step at the same time, each with the requests
 	// that are at it.
-	SideBySide float64 `json:"sideBySide"`
+	SideBySide float64 `json:"side_by_side_tokens_per_s"`
 }
 
 // handoffs is how many tokens a request gets before its positions are written

@@ -20,7 +20,7 @@ type Pauses struct {
 	Batch       int   `json:"batch"`
 	Collections int   `json:"collections"` // of each; each stops the world twice
 	Decoding    Pause `json:"decoding"`
-	PlainGo     Pause `json:"plainGo"`
+	PlainGo     Pause `json:"plain_go"`
 }
 
 // Pause is the distribution of pauses, in seconds: until all goroutines stood

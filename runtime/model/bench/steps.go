@@ -44,16 +44,16 @@ func (o *Options) complete() error {
 	}
 	for _, n := range o.Cores {
 		if n < 1 {
-			return fmt.Errorf("bench: %d cores", n)
+			return fmt.Errorf("bench: %d cores: give 1 or more", n)
 		}
 	}
 	for _, n := range append([]int{o.Prompt, o.Context}, o.Batches...) {
 		if n < 1 {
-			return fmt.Errorf("bench: a batch, a prompt or a context of %d", n)
+			return fmt.Errorf("bench: a batch, a prompt or a context of %d: give 1 or more", n)
 		}
 	}
 	if o.Time < 0 {
-		return fmt.Errorf("bench: %v for each figure", o.Time)
+		return fmt.Errorf("bench: %v for each figure: give a time above 0", o.Time)
 	}
 	return nil
 }
@@ -68,11 +68,11 @@ type Step struct {
 	Context int `json:"context"`
 
 	Seconds         float64 `json:"seconds"` // of the step
-	TokensPerSecond float64 `json:"tokensPerSecond"`
-	BytesPerSecond  float64 `json:"bytesPerSecond"`
-	OpsPerSecond    float64 `json:"opsPerSecond"` // a multiply-add is two
-	Limit           string  `json:"limit"`        // the stricter one: read, f32, int16 or int8
-	Fraction        float64 `json:"fraction"`     // of it
+	TokensPerSecond float64 `json:"tokens_per_s"`
+	BytesPerSecond  float64 `json:"bytes_per_s"`
+	OpsPerSecond    float64 `json:"ops_per_s"` // a multiply-add is two
+	Limit           string  `json:"limit"`     // the stricter one: read, f32, int16 or int8
+	Fraction        float64 `json:"fraction"`  // of it
 
 	Samples   int `json:"samples"`
 	Disturbed int `json:"disturbed"` // of the samples, by other programs

@@ -87,15 +87,27 @@ func (c *Checkpoint) Tokenizer() (*tokenizer.Tokenizer, error) { return c.tokeni
 // once keeps the tokenizer that load reads, and holds it against the model.
 func (c *Checkpoint) once(load func() (*tokenizer.Tokenizer, error)) func() (*tokenizer.Tokenizer, error) {
 	return sync.OnceValues(func() (*tokenizer.Tokenizer, error) {
-		t, err := load()
+		var t *tokenizer.Tokenizer
+		err := tensor.Guard(func() (err error) {
+			t, err = load()
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		if n := t.Size(); n > c.Config.Vocab {
-			return nil, fmt.Errorf("the tokenizer has %d tokens, %s only %d rows: the files do not belong together", n, c.source, c.Config.Vocab)
+		if err := c.rows(t.Size()); err != nil {
+			return nil, err
 		}
 		return t, nil
 	})
+}
+
+// rows holds the tokenizer's size against the model.
+func (c *Checkpoint) rows(tokens int) error {
+	if tokens > c.Config.Vocab {
+		return fmt.Errorf("the tokenizer has %d tokens, %s only %d rows: the files do not belong together", tokens, c.source, c.Config.Vocab)
+	}
+	return nil
 }
 
 // EOS lists the tokens that end an answer.

@@ -64,6 +64,9 @@ func TestForms(t *testing.T) {
 				if d.Vocabulary != tok.Hash() {
 					t.Errorf("%s: vocabulary %s, want %s", c.Path, d.Vocabulary, tok.Hash())
 				}
+				if d.RopeFactors != (c == file && s.Rope.Kind != "") {
+					t.Errorf("%s: factors of rotary positions: %v", c.Path, d.RopeFactors)
+				}
 				if d.EOS[0] != 419 {
 					t.Errorf("%s: EOS %v", c.Path, d.EOS)
 				}
@@ -160,7 +163,7 @@ func TestPaths(t *testing.T) {
 		filepath.Join(empty, "gone"): "there is no such file or folder",
 		second:                       "at byte",
 	} {
-		if _, err := checkpoint.Open(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if _, err := checkpoint.Open(path); err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), path) != 1 {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}
 	}
@@ -178,6 +181,77 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// What a clone without Git LFS has in the place of large files is named as that.
+func TestPointers(t *testing.T) {
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+	for _, name := range []string{"m.gguf", "model.safetensors", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "folder")
+		if name == "m.gguf" {
+			path = filepath.Join(dir, name)
+		} else {
+			if err := synth.Write(path, shape("qwen3"), synth.Options{Tokenizer: tokenizerFiles}); err != nil {
+				t.Fatal(err)
+			}
+			name = filepath.Join("folder", name)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(pointer), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := checkpoint.Open(path)
+		if err == nil {
+			_, err = c.Tokenizer()
+			c.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "git lfs pull") || !strings.Contains(err.Error(), filepath.Base(name)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Links are followed, to models and to folders of them, but never in a circle; what
+// a link leads to nowhere is listed if it would be a model.
+func TestListFollowsLinks(t *testing.T) {
+	models, other := t.TempDir(), t.TempDir()
+	for name, to := range map[string]string{
+		"alias":     filepath.Join(other, "deep", "folder"),
+		"more":      filepath.Join(other, "deep"),
+		"again":     filepath.Join(other, "deep"),
+		"up":        "..",
+		"loop":      ".",
+		"dead":      "nowhere",
+		"dead.gguf": "nowhere.gguf",
+		"m.gguf":    filepath.Join(other, "m.gguf"),
+	} {
+		if err := os.Symlink(to, filepath.Join(models, name)); err != nil {
+			t.Skip("this system makes no links: ", err)
+		}
+	}
+	for _, name := range []string{"deep/folder", "deep/n.gguf", "m.gguf"} {
+		if err := synth.Write(filepath.Join(other, filepath.FromSlash(name)), shape("qwen3"), synth.Options{Tokenizer: tokenizerFiles}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(other, filepath.Join(other, "deep", "back")); err != nil {
+		t.Fatal(err)
+	}
+	found, err := checkpoint.List(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		rel, _ := filepath.Rel(models, f.Path)
+		got = append(got, fmt.Sprintf("%s %s %v", f.Name, filepath.ToSlash(rel), f.Err == nil))
+	}
+	want := []string{
+		"folder again/folder true", "n again/n.gguf true", "alias alias true", "dead dead.gguf false", "m m.gguf true",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q", got)
+	}
+}
+
 // Each bent file is refused with the name of what is wrong and a cure.
 func TestHostileGGUF(t *testing.T) {
 	if _, err := newDraft().open(t); err != nil {
@@ -187,18 +261,21 @@ func TestHostileGGUF(t *testing.T) {
 		bend func(d *draft)
 		want string
 	}{
-		"missing":         {func(d *draft) { delete(d.tensors, "blk.1.ffn_down.weight") }, `no tensor "blk.1.ffn_down.weight", which the metadata asks for`},
-		"extra":           {func(d *draft) { d.add("blk.0.attn_q.bias2", tensor.F32, 128) }, `"blk.0.attn_q.bias2" does not belong to a model of family qwen3 with 2 layers`},
-		"more layers":     {func(d *draft) { d.meta["qwen3.block_count"] = uint32(3) }, `no tensor "blk.2.attn_norm.weight"`},
-		"fewer layers":    {func(d *draft) { d.meta["qwen3.block_count"] = uint32(1) }, `"blk.1.attn_k.weight" does not belong`},
-		"wide":            {func(d *draft) { d.meta["qwen3.embedding_length"] = uint32(96) }, `"token_embd.weight" has shape [288 64], the metadata implies [288 96]`},
-		"transposed":      {func(d *draft) { d.add("blk.0.attn_q.weight", tensor.Q8_0, hidden, 128) }, "has shape [64 128], the metadata implies [128 64]"},
-		"flat":            {func(d *draft) { d.add("blk.0.attn_q.weight", tensor.Q8_0, 128*hidden) }, "has shape [8192]"},
-		"no embedding":    {func(d *draft) { delete(d.tensors, "token_embd.weight") }, "no matrix token_embd.weight"},
-		"type":            {func(d *draft) { d.add("blk.1.ffn_up.weight", tensor.MXFP4, 96, hidden) }, `"blk.1.ffn_up.weight" is of type MXFP4, which is not supported: choose`},
-		"integer norms":   {func(d *draft) { d.add("output_norm.weight", tensor.I32, hidden) }, "is of type I32"},
-		"rope factors":    {func(d *draft) { d.add("rope_freqs.weight", tensor.F32, 16) }, `"rope_freqs.weight" has 0 at 0`},
-		"rope shape":      {func(d *draft) { d.add("rope_freqs.weight", tensor.F32, 15) }, "has shape [15]"},
+		"missing":       {func(d *draft) { delete(d.tensors, "blk.1.ffn_down.weight") }, `no tensor "blk.1.ffn_down.weight", which the metadata asks for`},
+		"extra":         {func(d *draft) { d.add("blk.0.attn_q.bias2", tensor.F32, 128) }, `"blk.0.attn_q.bias2" does not belong to a model of family qwen3 with 2 layers`},
+		"more layers":   {func(d *draft) { d.meta["qwen3.block_count"] = uint32(3) }, `no tensor "blk.2.attn_norm.weight"`},
+		"fewer layers":  {func(d *draft) { d.meta["qwen3.block_count"] = uint32(1) }, `"blk.1.attn_k.weight" does not belong`},
+		"wide":          {func(d *draft) { d.meta["qwen3.embedding_length"] = uint32(96) }, `"token_embd.weight" has shape [288 64], the metadata implies [288 96]`},
+		"transposed":    {func(d *draft) { d.add("blk.0.attn_q.weight", tensor.Q8_0, hidden, 128) }, "has shape [64 128], the metadata implies [128 64]"},
+		"flat":          {func(d *draft) { d.add("blk.0.attn_q.weight", tensor.Q8_0, 128*hidden) }, "has shape [8192]"},
+		"no embedding":  {func(d *draft) { delete(d.tensors, "token_embd.weight") }, "no matrix token_embd.weight"},
+		"type":          {func(d *draft) { d.add("blk.1.ffn_up.weight", tensor.MXFP4, 96, hidden) }, `"blk.1.ffn_up.weight" is of type MXFP4, which is not supported: choose`},
+		"integer norms": {func(d *draft) { d.add("output_norm.weight", tensor.I32, hidden) }, "is of type I32"},
+		"rope factors":  {func(d *draft) { d.add("rope_freqs.weight", tensor.F32, 16) }, `"rope_freqs.weight" has 0 at 0`},
+		"rope shape":    {func(d *draft) { d.add("rope_freqs.weight", tensor.F32, 15) }, "has shape [15]"},
+		"too many tokens": {func(d *draft) {
+			d.meta["tokenizer.ggml.tokens"] = append(d.meta["tokenizer.ggml.tokens"].([]string), "zz")
+		}, "the tokenizer has 289 tokens, the metadata only 288 rows"},
 		"no tokens":       {func(d *draft) { delete(d.meta, "tokenizer.ggml.tokens") }, "tokenizer.ggml.tokens"},
 		"end kind":        {func(d *draft) { d.meta["tokenizer.ggml.eos_token_id"] = "x" }, "tokenizer.ggml.eos_token_id"},
 		"end range":       {func(d *draft) { d.meta["tokenizer.ggml.eot_token_id"] = int64(-7) }, "eot_token_id is -7"},
@@ -221,10 +298,6 @@ func TestHostileTokenizer(t *testing.T) {
 		bend func(d *draft)
 		want string
 	}{
-		"too many": {func(d *draft) {
-			d.meta["tokenizer.ggml.tokens"] = append(d.meta["tokenizer.ggml.tokens"].([]string), "zz")
-			d.meta["tokenizer.ggml.token_type"] = append(d.meta["tokenizer.ggml.token_type"].([]int32), 1)
-		}, "the tokenizer has 289 tokens, the metadata only 288 rows"},
 		"no types": {func(d *draft) { delete(d.meta, "tokenizer.ggml.token_type") }, "tokenizer.ggml.token_type"},
 		"no model": {func(d *draft) { delete(d.meta, "tokenizer.ggml.model") }, "tokenizer.ggml.model"},
 		"end":      {func(d *draft) { d.meta["tokenizer.ggml.eot_token_id"] = uint32(288) }, "eos_token_id 288 is outside the vocabulary of 288"},

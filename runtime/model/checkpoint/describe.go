@@ -1,6 +1,9 @@
 package checkpoint
 
 import (
+	"cmp"
+	"fmt"
+
 	"tokenrouter/runtime/model/family"
 	"tokenrouter/runtime/model/tensor"
 )
@@ -21,6 +24,8 @@ type Description struct {
 	Bytes      int64 // of the weight files
 	Types      []TypeCount
 	Need       Need // as stored, with the default format of keys and values
+	// RopeFactors says that a tensor of the file scales the rotary positions.
+	RopeFactors bool
 
 	Tokens     int    // of the tokenizer
 	Vocabulary string // the tokenizer's hash: models with the same one can write one sequence
@@ -36,16 +41,25 @@ func (c *Checkpoint) Describe() (Description, error) {
 		Name: c.Name, Path: c.Path, Kind: c.Kind, Config: c.Config, Params: c.Config.Params(), Bytes: c.Bytes(),
 		Generation: c.Generation, Types: c.types(),
 	}
+	if err := c.describe(&d); err != nil {
+		return d, fmt.Errorf("model %s: %w", cmp.Or(c.Path, c.Name), err)
+	}
+	return d, nil
+}
+
+// describe adds what takes more than a look at the weights' headers.
+func (c *Checkpoint) describe(d *Description) error {
 	t, err := c.Tokenizer()
 	if err != nil {
-		return d, err
+		return err
 	}
+	d.RopeFactors = c.factors != nil
 	d.Tokens, d.Vocabulary, d.Template = t.Size(), t.Hash(), t.Template() != ""
 	if d.EOS, err = c.EOS(); err != nil {
-		return d, err
+		return err
 	}
 	d.Need, err = c.Need("", "")
-	return d, err
+	return err
 }
 
 // types counts the tensors of each type, in the order of the forward pass.

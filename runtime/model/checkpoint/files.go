@@ -9,6 +9,7 @@ import (
 
 	"tokenrouter/runtime/model/family"
 	"tokenrouter/runtime/model/gguf"
+	"tokenrouter/runtime/model/tensor"
 	"tokenrouter/runtime/model/tokenizer"
 )
 
@@ -18,14 +19,11 @@ const maxSmall = 256 << 20
 
 // readSmall reads a file of a folder that is no weights.
 func readSmall(fsys fs.FS, name string) ([]byte, error) {
-	info, err := fs.Stat(fsys, name)
-	if err != nil {
-		return nil, err
+	b, err := tensor.ReadFile(fsys, name, maxSmall)
+	if err == nil && tensor.Pointer(b) {
+		err = fmt.Errorf("%s: %s", name, tensor.Fetch)
 	}
-	if info.Size() > maxSmall {
-		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d: the file is damaged", name, info.Size(), maxSmall)
-	}
-	return fs.ReadFile(fsys, name)
+	return b, err
 }
 
 // readGeneration reads generation_config.json, where there is one.

@@ -28,16 +28,17 @@ type Found struct {
 const (
 	maxDepth  = 4
 	maxPlaces = 1 << 14
+	maxLinks  = 1 << 8 // to folders elsewhere; each is held against those before
 )
 
-// List looks for checkpoints in folders and below them, in the order of their
-// names, and opens each. The error names the folders that are not there; what
-// was found in the others is returned all the same.
+// List looks for checkpoints in folders and below them, also where links lead, in
+// the order of their names, and opens each. The error names the folders that are
+// not there, or that hold too much to look at all of it; what was found is
+// returned all the same.
 func List(dirs ...string) ([]Found, error) {
 	var out []Found
 	var errs []error
 	for _, dir := range dirs {
-		fsys := os.DirFS(dir)
 		info, err := os.Stat(dir)
 		if err == nil && !info.IsDir() {
 			err = errors.New("it is not a folder")
@@ -46,27 +47,95 @@ func List(dirs ...string) ([]Found, error) {
 			errs = append(errs, fmt.Errorf("models in %s: %w", dir, err))
 			continue
 		}
-		places := 0
-		_ = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-			places++
-			switch {
-			case err != nil: // a folder that may not be read hides nothing else
-				return fs.SkipDir
-			case places > maxPlaces:
-				return fs.SkipAll
-			case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.Count(name, "/") >= maxDepth):
-				return fs.SkipDir
-			case d.IsDir():
-				if layout(fsys, name) {
-					out = append(out, look(dir, name, Safetensors))
-				}
-			case strings.HasSuffix(name, ".gguf"):
-				out = append(out, look(dir, name, GGUF))
-			}
-			return nil
-		})
+		s := search{fsys: os.DirFS(dir), dir: dir}
+		s.folder(".", 0)
+		out = append(out, s.found...)
+		switch {
+		case s.places > maxPlaces:
+			errs = append(errs, fmt.Errorf("models in %s: the search ended after %d files and folders: name a folder with fewer of them", dir, maxPlaces))
+		case s.links > maxLinks:
+			errs = append(errs, fmt.Errorf("models in %s: of the links to folders elsewhere %d were followed: name a folder with fewer of them", dir, maxLinks))
+		}
 	}
 	return out, errors.Join(errs...)
+}
+
+// search is a search below a folder.
+type search struct {
+	fsys   fs.FS
+	dir    string
+	places int      // looked at
+	links  int      // to folders
+	linked []string // where links led to
+	found  []Found
+}
+
+// folder looks at a folder, and at what is in it.
+func (s *search) folder(name string, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	if layout(s.fsys, name) {
+		s.found = append(s.found, look(s.dir, name, Safetensors))
+	}
+	entries, _ := fs.ReadDir(s.fsys, name) // one that may not be read hides nothing else
+	for _, e := range entries {
+		if s.places++; s.places > maxPlaces {
+			return // List tells
+		}
+		at := path.Join(name, e.Name())
+		isDir := e.IsDir()
+		link := e.Type()&fs.ModeSymlink != 0
+		if link {
+			info, err := fs.Stat(s.fsys, at)
+			isDir = err == nil && info.IsDir()
+		}
+		switch {
+		case isDir && strings.HasPrefix(e.Name(), "."):
+		case isDir && link && layout(s.fsys, at): // another name of a model
+			s.found = append(s.found, look(s.dir, at, Safetensors))
+		case isDir && link && !s.leads(at):
+		case isDir:
+			s.folder(at, depth+1)
+		case strings.HasSuffix(at, ".gguf"):
+			s.found = append(s.found, look(s.dir, at, GGUF))
+		}
+	}
+}
+
+// leads says whether a link to a folder leads to what is not found without it:
+// neither into, nor above the folder that is searched or where another link led.
+func (s *search) leads(name string) bool {
+	root, err := place(s.dir)
+	to, err2 := place(filepath.Join(s.dir, filepath.FromSlash(name)))
+	if err != nil || err2 != nil {
+		return false
+	}
+	if s.links++; s.links > maxLinks {
+		return false // List tells
+	}
+	for _, at := range append(s.linked, root) {
+		if within(at, to) || within(to, at) {
+			return false
+		}
+	}
+	s.linked = append(s.linked, to)
+	return true
+}
+
+// place is where a path leads.
+func place(name string) (string, error) {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(name)
+}
+
+// within says that a path is that of a folder or of something in it.
+func within(folder, name string) bool {
+	rel, err := filepath.Rel(folder, name)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // layout says whether a folder has the files of Hugging Face's layout.

@@ -13,6 +13,7 @@ import (
 	"tokenrouter/runtime/model/family"
 	"tokenrouter/runtime/model/gguf"
 	"tokenrouter/runtime/model/safetensors"
+	"tokenrouter/runtime/model/tensor"
 	"tokenrouter/runtime/model/tokenizer"
 )
 
@@ -20,16 +21,19 @@ import (
 // with one .gguf file in it, or a .safetensors file or index in a folder.
 func Open(path string) (*Checkpoint, error) {
 	c, err := open(path)
-	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", path, err)
+	switch {
+	case err == nil:
+		return c, nil
+	case strings.HasPrefix(err.Error(), path): // the reader of the file has named it
+		return nil, fmt.Errorf("model %w", err)
 	}
-	return c, nil
+	return nil, fmt.Errorf("model %s: %w", path, err)
 }
 
 func open(path string) (*Checkpoint, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no such file or folder: give a .gguf file, or a folder with config.json and model.safetensors: %w", fs.ErrNotExist)
+		return nil, fmt.Errorf("there is no such file or folder (%w): give a .gguf file, or a folder with config.json and model.safetensors", fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
@@ -150,7 +154,7 @@ func (c *Checkpoint) finish(fsys fs.FS, ids family.IDs, weights *safetensors.Fol
 	}
 	c.ends = func(*tokenizer.Tokenizer) ([]int32, error) { return ids, nil }
 	c.tokenizer = c.once(func() (*tokenizer.Tokenizer, error) { return readTokenizer(fsys) })
-	err := c.check()
+	err := tensor.Guard(c.check)
 	if err == nil && isMissing(fsys, "tokenizer.json") {
 		err = errors.New("there is no tokenizer.json beside config.json: fetch it too, the slow tokenizer's files are not enough")
 	}
@@ -174,7 +178,11 @@ func openGGUF(path string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := fromGGUF(f, path)
+	var c *Checkpoint
+	err = tensor.Guard(func() (err error) {
+		c, err = fromGGUF(f, path)
+		return err
+	})
 	if err != nil {
 		_ = f.Close()
 		return nil, err
@@ -199,8 +207,12 @@ func fromGGUF(f *gguf.File, path string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := f.Len("tokenizer.ggml.tokens"); !ok {
+	tokens, ok := f.Len("tokenizer.ggml.tokens")
+	if !ok {
 		return nil, f.Missing("tokenizer.ggml.tokens", "a list of strings")
+	}
+	if err := c.rows(tokens); err != nil { // before memory is taken for them
+		return nil, err
 	}
 	c.ends = func(t *tokenizer.Tokenizer) ([]int32, error) { return withMarks(ids, t) }
 	c.tokenizer = c.once(func() (*tokenizer.Tokenizer, error) { return ggufTokenizer(f) })

@@ -126,8 +126,9 @@ func stored(t tensor.Type) matmul.Format {
 	return matmul.Q8
 }
 
-// common is the narrowest format that holds all tensors of a matrix; where
-// none of theirs holds the others' values it is F32.
+// common is the format of a matrix of several tensors: theirs where they agree,
+// Q8 for blocks, which holds Q4 without loss. Blocks beside floats of 16 bits are
+// rounded to those; other mixtures become F32.
 func common(from []Source) matmul.Format {
 	f := stored(from[0].Tensor.Type)
 	for _, s := range from[1:] {

@@ -50,7 +50,11 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %w", err)
 	}
-	f, err := Parse(m.Data)
+	var f *File
+	err = tensor.Guard(func() (err error) {
+		f, err = Parse(m.Data)
+		return err
+	})
 	if err != nil {
 		_ = m.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)

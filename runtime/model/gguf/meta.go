@@ -267,9 +267,15 @@ func (f *File) Strings(key string) ([]string, bool) {
 	all, pos := string(v.data), 0
 	out := make([]string, v.n)
 	for i := range out {
-		n := int(binary.LittleEndian.Uint64(v.data[pos:]))
-		out[i] = all[pos+8 : pos+8+n]
-		pos += 8 + n
+		if len(all)-pos < 8 {
+			return nil, false // the file was changed since it was parsed
+		}
+		n := binary.LittleEndian.Uint64([]byte(all[pos : pos+8]))
+		if pos += 8; n > uint64(len(all)-pos) {
+			return nil, false
+		}
+		out[i] = all[pos : pos+int(n)]
+		pos += int(n)
 	}
 	return out, true
 }

@@ -103,6 +103,8 @@ func Parse(b []byte) (*File, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case tensor.Pointer(b):
+		return nil, unsupported(0, tensor.Fetch)
 	case string(magic) != "GGUF":
 		return nil, unsupported(0, "the file begins with %q and not with GGUF: it is no GGUF file", magic)
 	}
@@ -171,7 +173,7 @@ func (f *File) parseTensors(c *cursor, n int) ([]place, error) {
 			return nil, err
 		}
 		if _, ok := f.byName[t.Name]; ok {
-			return nil, bad(p.entry, "tensor %q appears twice", t.Name)
+			return nil, bad(p.entry, "tensor %.80q appears twice", t.Name)
 		}
 		f.byName[t.Name] = len(f.tensors)
 		f.tensors = append(f.tensors, t)
@@ -188,14 +190,14 @@ func parseTensor(c *cursor) (t tensor.Tensor, p place, err error) {
 		return t, p, err
 	}
 	t.Name = string(name)
-	what := subject{"the entry of tensor %q", t.Name}
+	what := subject{"the entry of tensor %.80q", t.Name}
 	at := c.pos
 	dims, err := c.u32(what)
 	switch {
 	case err != nil:
 		return t, p, err
 	case dims > MaxDims:
-		return t, p, bad(at, "tensor %q has %d dimensions, more than the limit of %d", t.Name, dims, MaxDims)
+		return t, p, bad(at, "tensor %.80q has %d dimensions, more than the limit of %d", t.Name, dims, MaxDims)
 	}
 	values := uint64(1)
 	t.Shape = make([]int, dims)
@@ -206,9 +208,9 @@ func parseTensor(c *cursor) (t tensor.Tensor, p place, err error) {
 		case err != nil:
 			return t, p, err
 		case d == 0 || d > math.MaxInt32:
-			return t, p, bad(at, "tensor %q: dimension %d is out of range", t.Name, d)
+			return t, p, bad(at, "tensor %.80q: dimension %d is out of range", t.Name, d)
 		case values > math.MaxInt64/8/d: // 8 is the largest number of bytes a value takes
-			return t, p, bad(at, "tensor %q: the product of the dimensions overflows", t.Name)
+			return t, p, bad(at, "tensor %.80q: the product of the dimensions overflows", t.Name)
 		}
 		values *= d
 		t.Shape[len(t.Shape)-1-i] = int(d) // the file has the row's length first
@@ -220,10 +222,10 @@ func parseTensor(c *cursor) (t tensor.Tensor, p place, err error) {
 	}
 	t.Type = tensor.Type(kind)
 	if kind >= 1000 || !t.Type.Named() {
-		return t, p, unsupported(at, "tensor %q is of type %d, which is not known here: convert the model to one of %v", t.Name, kind, tensor.Readable())
+		return t, p, unsupported(at, "tensor %.80q is of type %d, which is not known here: convert the model to one of %v", t.Name, kind, tensor.Readable())
 	}
 	if t.Cols()%t.Type.Block() != 0 {
-		return t, p, bad(at, "tensor %q: a row of %d values is no whole number of blocks of %s (%d values)", t.Name, t.Cols(), t.Type, t.Type.Block())
+		return t, p, bad(at, "tensor %.80q: a row of %d values is no whole number of blocks of %s (%d values)", t.Name, t.Cols(), t.Type, t.Type.Block())
 	}
 	p.size = values / uint64(t.Type.Block()) * uint64(t.Type.BlockBytes())
 	p.offset, err = c.u64(what)
@@ -259,11 +261,11 @@ func (f *File) place(end int, places []place) error {
 		p, t := &places[i], &f.tensors[i]
 		switch {
 		case p.offset&mask != 0:
-			return bad(p.entry, "tensor %q begins at byte %d of the data, which is no multiple of the alignment of %d", t.Name, p.offset, f.Alignment)
+			return bad(p.entry, "tensor %.80q begins at byte %d of the data, which is no multiple of the alignment of %d", t.Name, p.offset, f.Alignment)
 		case p.offset < used:
-			return bad(p.entry, "tensor %q overlaps tensor %q", t.Name, before)
+			return bad(p.entry, "tensor %.80q overlaps tensor %.80q", t.Name, before)
 		case start > size, p.offset > size-start, p.size > size-start-p.offset:
-			return bad(len(f.raw), "the file ends here, but tensor %q needs %d bytes from byte %d of the data, which begin at byte %d", t.Name, p.size, p.offset, start)
+			return bad(len(f.raw), "the file ends here, but tensor %.80q needs %d bytes from byte %d of the data, which begin at byte %d", t.Name, p.size, p.offset, start)
 		}
 		from := start + p.offset
 		t.Data = f.raw[from : from+p.size : from+p.size]

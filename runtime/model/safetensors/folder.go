@@ -55,7 +55,7 @@ type source struct {
 func OpenDir(dir string) (*Folder, error) {
 	return openFolder(source{
 		read: func(name string, limit int64) ([]byte, error) {
-			return readSmall(os.DirFS(dir), name, limit)
+			return tensor.ReadFile(os.DirFS(dir), name, limit)
 		},
 		view: func(name string) ([]byte, *tensor.Mapping, error) {
 			m, err := tensor.Map(filepath.Join(dir, name))
@@ -71,7 +71,7 @@ func OpenDir(dir string) (*Folder, error) {
 // does those of a folder. It is for models that are embedded in a program.
 func OpenFS(fsys fs.FS) (*Folder, error) {
 	return openFolder(source{
-		read: func(name string, limit int64) ([]byte, error) { return readSmall(fsys, name, limit) },
+		read: func(name string, limit int64) ([]byte, error) { return tensor.ReadFile(fsys, name, limit) },
 		view: func(name string) ([]byte, *tensor.Mapping, error) {
 			b, err := fs.ReadFile(fsys, name)
 			return b, nil, err
@@ -92,17 +92,6 @@ func OpenFile(path string) (*Folder, error) {
 	}
 	f.sort()
 	return f, nil
-}
-
-func readSmall(fsys fs.FS, name string, limit int64) ([]byte, error) {
-	info, err := fs.Stat(fsys, name)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.Size() > limit:
-		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d", name, info.Size(), limit)
-	}
-	return fs.ReadFile(fsys, name)
 }
 
 func openFolder(src source) (*Folder, error) {
@@ -126,7 +115,7 @@ func (f *Folder) open(src source) error {
 	b, err = src.read(Index, maxIndex)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("safetensors: there is neither %s nor %s: give the folder of a model in Hugging Face's layout: %w", Single, Index, fs.ErrNotExist)
+		return fmt.Errorf("safetensors: %w: there is neither %s nor %s; give the folder of a model in Hugging Face's layout", fs.ErrNotExist, Single, Index)
 	case err != nil:
 		return fmt.Errorf("safetensors: %w", err)
 	}
@@ -198,7 +187,11 @@ func (f *Folder) checkIndex(place map[string]string) error {
 func (f *Folder) add(name string, b []byte, m *tensor.Mapping) error {
 	f.shards = append(f.shards, Shard{name, b})
 	f.mappings = append(f.mappings, m)
-	file, err := Parse(b)
+	var file *File
+	err := tensor.Guard(func() (err error) {
+		file, err = Parse(b)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

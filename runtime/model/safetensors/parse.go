@@ -75,6 +75,9 @@ var dtypes = func() map[string]tensor.Type {
 // while the File is in use.
 func Parse(b []byte) (*File, error) {
 	size := int64(len(b))
+	if tensor.Pointer(b) {
+		return nil, unsupported(0, tensor.Fetch)
+	}
 	if size < 8 {
 		return nil, bad(size, "the file ends inside the header length")
 	}

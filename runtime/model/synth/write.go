@@ -41,7 +41,7 @@ func Formats(path string) []string {
 	return []string{"bf16", "f16", "f32"}
 }
 
-func isGGUF(path string) bool { return strings.HasSuffix(strings.ToLower(path), ".gguf") }
+func isGGUF(path string) bool { return strings.HasSuffix(path, ".gguf") }
 
 // Write makes a model: a GGUF file where the path ends in .gguf, else a folder,
 // which may exist. Weights appear under their name only when they are complete.

@@ -1,6 +1,10 @@
 package tensor
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"tokenrouter/kernels"
+)
 
 // toQ4K gives each part of 32 the range from min(0, smallest) to its largest
 // value, with scale and minimum as multiples of a 63rd of the block's largest.
@@ -17,8 +21,8 @@ func toQ4K(b []byte, x []float32) {
 		topScale, topMin = max(topScale, scales[p]), max(topMin, minima[p])
 	}
 	d, dmin := topScale/63, topMin/63
-	binary.LittleEndian.PutUint16(b, toF16(d))
-	binary.LittleEndian.PutUint16(b[2:], toF16(dmin))
+	binary.LittleEndian.PutUint16(b, kernels.ToF16(d))
+	binary.LittleEndian.PutUint16(b[2:], kernels.ToF16(dmin))
 	d, dmin = half(b), half(b[2:])
 	perScale, perMin := inverse(d), inverse(dmin)
 	for p := range 8 {
@@ -51,7 +55,7 @@ func toQ6K(b []byte, x []float32) {
 		scales[s] = peak(x[s*16:][:16]) / -32
 		top = max(top, scales[s], -scales[s])
 	}
-	binary.LittleEndian.PutUint16(b[208:], toF16(top/127))
+	binary.LittleEndian.PutUint16(b[208:], kernels.ToF16(top/127))
 	d := half(b[208:])
 	per := inverse(d)
 	for s, scale := range scales {

@@ -13,9 +13,11 @@ import (
 // Mapping is a file's bytes in memory, read when they are touched.
 type Mapping struct {
 	Data []byte // not to be changed: the memory is read-only
+	path string
 }
 
 // Map maps a regular file. Where a system has no mappings, the file is read.
+// Code that reads Data runs in Guard.
 func Map(path string) (*Mapping, error) {
 	// Looked at before it is opened: opening a pipe would wait for its writer.
 	info, err := os.Stat(path)
@@ -43,7 +45,9 @@ func Map(path string) (*Mapping, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mapping %s into memory: %w", path, err)
 	}
-	return &Mapping{Data: b}, nil
+	m := &Mapping{Data: b, path: path}
+	m.register()
+	return m, nil
 }
 
 // span is what one page table covers. Linux maps what it has cached around
@@ -74,6 +78,7 @@ func (m *Mapping) Close() error {
 	if m.Data == nil {
 		return nil
 	}
+	m.forget()
 	b := m.Data
 	m.Data = nil
 	return unix.Munmap(b)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"tokenrouter/kernels"
 )
 
 // Quantizes says that Quantize writes the type.
@@ -25,8 +27,8 @@ func (t Type) Quantizes() bool {
 //
 // where d is rounded to half precision only when it is stored. The super-blocks
 // of Q4_K and Q6_K get plain scales (the range of each part), not the searched
-// ones of other tools: enough for files to test with. Values must be finite. It panics for a type that it does not write and for a dst that is too
-// short.
+// ones of other tools: enough for files to test with. Values must be finite. It
+// panics for a type that it does not write and for a dst that is too short.
 func Quantize(t Type, dst []byte, src []float32) {
 	if !t.Quantizes() {
 		panic(fmt.Sprintf("tensor: %s is not a type that can be written", t))
@@ -42,11 +44,11 @@ func Quantize(t Type, dst []byte, src []float32) {
 		}
 	case F16:
 		for i, v := range src {
-			binary.LittleEndian.PutUint16(dst[2*i:], toF16(v))
+			binary.LittleEndian.PutUint16(dst[2*i:], kernels.ToF16(v))
 		}
 	case BF16:
 		for i, v := range src {
-			binary.LittleEndian.PutUint16(dst[2*i:], toBF16(v))
+			binary.LittleEndian.PutUint16(dst[2*i:], kernels.ToBF16(v))
 		}
 	default:
 		f, n, size := writer(t), t.Block(), t.BlockBytes()
@@ -79,7 +81,7 @@ func toQ8(b []byte, x []float32) {
 		top = max(top, math.Float32bits(v)&^signBit)
 	}
 	d := math.Float32frombits(top) / 127
-	binary.LittleEndian.PutUint16(b, toF16(d))
+	binary.LittleEndian.PutUint16(b, kernels.ToF16(d))
 	inv := inverse(d)
 	q := b[2:34]
 	for i, v := range x[:32] {
@@ -104,7 +106,7 @@ func peak(x []float32) float32 {
 
 func toQ4(b []byte, x []float32) {
 	d := peak(x) / -8
-	binary.LittleEndian.PutUint16(b, toF16(d))
+	binary.LittleEndian.PutUint16(b, kernels.ToF16(d))
 	inv := inverse(d)
 	q := b[2:18]
 	for i := range q {
@@ -116,7 +118,7 @@ func toQ4(b []byte, x []float32) {
 
 func toQ5(b []byte, x []float32) {
 	d := peak(x) / -16
-	binary.LittleEndian.PutUint16(b, toF16(d))
+	binary.LittleEndian.PutUint16(b, kernels.ToF16(d))
 	inv := inverse(d)
 	q, fifth := b[6:22], uint32(0)
 	for i := range q {
@@ -135,31 +137,4 @@ func inverse(d float32) float32 {
 		return 0
 	}
 	return 1 / d
-}
-
-// toBF16 rounds to bfloat16, ties to even; NaN stays NaN.
-func toBF16(v float32) uint16 {
-	u := math.Float32bits(v)
-	if v != v {
-		return uint16(u>>16) | 1<<6
-	}
-	return uint16((u + 0x7fff + u>>16&1) >> 16)
-}
-
-// toF16 rounds to half precision, ties to even; too large a number becomes
-// infinite, NaN stays NaN.
-func toF16(v float32) uint16 {
-	u := math.Float32bits(v)
-	sign, a := uint16(u>>16)&0x8000, u&^signBit
-	switch {
-	case a > 0xff<<23:
-		return sign | 0x7e00
-	case a >= 0x477ff000: // 65520 and more round to infinity
-		return sign | 0x7c00
-	case a < 0x38800000: // below 2^-14: a multiple of 2^-24
-		f := math.Float32frombits(a) * 0x1p24 // exact
-		return sign | uint16(math.RoundToEven(float64(f)))
-	}
-	a += 0xfff + a>>13&1
-	return sign | uint16(a>>13-112<<10)
 }

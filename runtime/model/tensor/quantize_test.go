@@ -61,11 +61,11 @@ func nearest(v float32, got uint16, value func(uint16) float32) bool {
 func TestFloatsRoundToNearest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	check := func(v float32) {
-		if h := toF16(v); math.Abs(float64(v)) < 65536 && !nearest(v, h, kernels.F16) {
+		if h := kernels.ToF16(v); math.Abs(float64(v)) < 65536 && !nearest(v, h, kernels.F16) {
 			t.Fatalf("%v (%x) became half %#x, %v", v, math.Float32bits(v), h, kernels.F16(h))
 		}
 		// A bfloat16 rounds like its neighbours; at the upper end the next is infinite.
-		if h := toBF16(v); math.Abs(float64(v)) < 0x1.fep127 && !nearest(v, h, kernels.BF16) {
+		if h := kernels.ToBF16(v); math.Abs(float64(v)) < 0x1.fep127 && !nearest(v, h, kernels.BF16) {
 			t.Fatalf("%v (%x) became bfloat16 %#x", v, math.Float32bits(v), h)
 		}
 	}
@@ -84,7 +84,7 @@ func TestFloatsRoundToNearest(t *testing.T) {
 		check(float32(math.Ldexp(r.Float64()*2-1, r.IntN(45)-28)))
 	}
 	for v, want := range map[float32]uint16{65519.996: 0x7bff, 65520: 0x7c00, -1e30: 0xfc00, 0x1p-25: 0, 0x1.000002p-25: 1} {
-		if got := toF16(v); got != want {
+		if got := kernels.ToF16(v); got != want {
 			t.Errorf("%v became half %#x, want %#x", v, got, want)
 		}
 	}

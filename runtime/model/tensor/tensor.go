@@ -48,9 +48,9 @@ func (t Tensor) Row(from, to int) []byte {
 // Store is a set of tensors by name, such as an open weight file.
 //
 // Tensors, and slices of their Data, are valid until Close. A Store is safe for
-// concurrent use but for Close. Where it maps a file, the file must not be
-// shortened while it is open: reading a page that is gone kills the process
-// (SIGBUS), as with every mapped file.
+// concurrent use but for Close. Where it maps a file, code that reads Data runs
+// in Guard: a file that is shortened while it is open, or whose disk fails, has
+// pages that cannot be read.
 type Store interface {
 	// Tensor finds a tensor; Data is a view of the file, not to be changed.
 	Tensor(name string) (Tensor, bool)

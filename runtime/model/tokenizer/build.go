@@ -12,6 +12,10 @@ const (
 	maxHoles = 1 << 12
 )
 
+// maxAdded bounds the bytes of an added token, of which the longest in use has
+// some dozens: in a chat each length is tried at each place where one may begin.
+const maxAdded = 256
+
 // vocabulary is what both file forms say about tokens.
 type vocabulary struct {
 	entries []entry // of the byte-level vocabulary
@@ -48,8 +52,8 @@ func (v *vocabulary) size() (int, error) {
 		top = max(top, e.id)
 	}
 	for _, a := range v.added {
-		if a.id < 0 || a.id > maxID || a.text == "" {
-			return 0, fmt.Errorf("added token %.80q has id %d: a text and an id 0..%d are needed", a.text, a.id, maxID)
+		if a.id < 0 || a.id > maxID || a.text == "" || len(a.text) > maxAdded {
+			return 0, fmt.Errorf("added token %.80q of %d bytes has id %d: 1..%d bytes and an id 0..%d are needed", a.text, len(a.text), a.id, maxAdded, maxID)
 		}
 		top = max(top, a.id)
 	}

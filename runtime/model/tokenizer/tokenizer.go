@@ -189,7 +189,7 @@ func (t *Tokenizer) Diff(other *Tokenizer) (id int32, desc string) {
 		id := int32(i)
 		a, b := t.describe(id), other.describe(id)
 		if a != b {
-			return id, fmt.Sprintf("token %d is %s here and %s there", id, a, b)
+			return id, fmt.Sprintf("token %d is %s in the first and %s in the second", id, a, b)
 		}
 	}
 	return -1, ""

@@ -79,8 +79,8 @@ func TestHashAndDiff(t *testing.T) {
 	}
 	raw, cfg := files(t)
 	for _, c := range []struct{ old, new, want string }{
-		{"\u0120doubles\"", "\u0120doublet\"", `token 404 is " doubles" here and " doublet" there`},
-		{"u003cthink", "u003cthunk", `token 420 is "<think>" here and "<thunk>" there`},
+		{"\u0120doubles\"", "\u0120doublet\"", `token 404 is " doubles" in the first and " doublet" in the second`},
+		{"u003cthink", "u003cthunk", `token 420 is "<think>" in the first and "<thunk>" in the second`},
 	} {
 		// The renamed token loses its merges, so drop them all.
 		changed := bytes.ReplaceAll(raw, []byte(c.old), []byte(c.new))

@@ -22,7 +22,9 @@ type Runner struct {
 	reqs  map[event.ReqID]*entry
 	spare []*entry
 	rows  []model.Row
+	vocab int // tokens below it may be drawn
 	draw  vec.Sampler
+	again *model.Workspace // of a row whose logits are wanted after all; nil until then
 }
 
 // Options say what a runner may use. The zero value is a runner whose memory
@@ -36,6 +38,10 @@ type Options struct {
 	// core while both have work, a step takes all of them while the others rest.
 	// What a row yields does not depend on it.
 	Cores *team.Cores
+	// Vocab bounds the tokens that are drawn: those below it, or all that the
+	// model has rows for where it is 0. A model may have more rows than its
+	// tokenizer has tokens, and its peer fewer. Signals are of all rows.
+	Vocab int
 }
 
 // maxBlocks bounds the KV blocks of a runner that was not told how many there
@@ -61,7 +67,10 @@ func NewWith(m *model.Model, self int, o Options) *Runner {
 	if o.Blocks == 0 {
 		o.Blocks = maxBlocks
 	}
-	r := &Runner{model: m, self: self, ws: &model.Workspace{}, pool: m.NewPool(o.Blocks), reqs: map[event.ReqID]*entry{}}
+	r := &Runner{model: m, self: self, ws: &model.Workspace{}, pool: m.NewPool(o.Blocks), reqs: map[event.ReqID]*entry{}, vocab: m.Config.Vocab}
+	if o.Vocab > 0 {
+		r.vocab = min(o.Vocab, r.vocab)
+	}
 	if o.Cores != nil {
 		r.ws.Seat = o.Cores.Seat()
 		if m.Params() < splitFrom {
@@ -134,12 +143,34 @@ func (r *Runner) output(row *event.Row, i int) (event.Output, error) {
 	}
 	p := &row.Sampling
 	if greedy(p) {
-		o.Token = s.TopK[0].ID
-		return o, nil
+		o.Token, err = r.best(row, i, s.TopK)
+		return o, err
 	}
 	key := rng.Key{Seed: p.Seed, Req: uint64(row.Req), Pos: row.Start + len(row.Tokens), Model: r.self, Purpose: rng.Sample}
-	o.Token, err = r.draw.Sample(r.ws.Logits(i), kernels.SampleParams{Temperature: p.Temperature, TopK: p.TopK, TopP: p.TopP}, key.Float64(0))
+	o.Token, err = r.draw.Sample(r.ws.Logits(i)[:r.vocab], kernels.SampleParams{Temperature: p.Temperature, TopK: p.TopK, TopP: p.TopP}, key.Float64(0))
 	return o, err
+}
+
+// best is the most likely token of row i that may be drawn. Where none of the
+// listed ones may, which trained weights hardly do, the last position is computed
+// once more for its logits: they are the same.
+func (r *Runner) best(row *event.Row, i int, top []kernels.TokenProb) (event.Token, error) {
+	for _, t := range top {
+		if int(t.ID) < r.vocab {
+			return t.ID, nil
+		}
+	}
+	if r.again == nil {
+		r.again = &model.Workspace{Seat: r.ws.Seat}
+	}
+	last := len(row.Tokens) - 1
+	err := r.model.Forward(r.again, r.pool, []model.Row{{
+		Blocks: r.rows[i].Blocks, Start: row.Start + last, Tokens: row.Tokens[last:], Logits: true,
+	}})
+	if err != nil {
+		return 0, err
+	}
+	return kernels.Argmax(r.again.Logits(0)[:r.vocab])
 }
 
 // Hidden copies the last hidden state (after the final norm) of the request's
@@ -158,6 +189,6 @@ func (r *Runner) Close() error {
 		return nil
 	}
 	err := r.pool.Close()
-	r.ws, r.pool, r.reqs, r.spare, r.rows = nil, nil, nil, nil, nil
+	r.ws, r.again, r.pool, r.reqs, r.spare, r.rows = nil, nil, nil, nil, nil, nil
 	return err
 }

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"tokenrouter/kernels"
 	"tokenrouter/kernels/team"
 	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/model"
 	"tokenrouter/runtime/model/tiny"
 	"tokenrouter/runtime/runner/native"
 )
@@ -20,6 +22,51 @@ func TestGreedy(t *testing.T) {
 		o := step(t, newRunner(t, 0), row(1, 0, s, ids...))[0]
 		if o.Token != o.TopK[0].Token {
 			t.Errorf("%+v: takes %d, the most likely are %v", s, o.Token, o.TopK)
+		}
+	}
+}
+
+// Tokens beyond the vocabulary are never drawn, though signals list them: greedy
+// rows take the best one below the bound, also where none of the listed is.
+func TestVocabBounds(t *testing.T) {
+	m, err := tiny.Load("tiny-37k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := text(30, 3)
+	ws, pool := &model.Workspace{}, m.NewPool(4)
+	if err := m.Forward(ws, pool, []model.Row{{Blocks: table(0, len(ids)), Tokens: ids, Logits: true}}); err != nil {
+		t.Fatal(err)
+	}
+	logits := ws.Logits(0)
+	free := step(t, native.New(m, 0), row(1, 0, event.Sampling{}, ids...))[0]
+	var bounds []int
+	for _, p := range free.TopK {
+		bounds = append(bounds, int(p.Token), int(p.Token)+1)
+	}
+	bounds = append(bounds, 1, len(logits), len(logits)+100)
+	for _, bound := range bounds {
+		if bound == 0 {
+			continue
+		}
+		want, err := kernels.Argmax(logits[:min(bound, len(logits))])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := native.NewWith(m, 0, native.Options{Vocab: bound})
+		got := step(t, r, row(1, 0, event.Sampling{}, ids...))[0]
+		if got.Token != want {
+			t.Errorf("bound %d: takes %d, the best below it is %d", bound, got.Token, want)
+		}
+		got.Token = free.Token
+		if !reflect.DeepEqual(got, free) {
+			t.Errorf("bound %d: signals %+v, without it %+v", bound, got, free)
+		}
+		for seed := range uint64(50) {
+			s := event.Sampling{Temperature: 50, Seed: seed}
+			if got := step(t, r, row(2, 0, s, ids...))[0]; int(got.Token) >= bound {
+				t.Fatalf("bound %d, seed %d: drew %d", bound, seed, got.Token)
+			}
 		}
 	}
 }

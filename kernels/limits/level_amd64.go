@@ -43,7 +43,7 @@ func allReaders() []reader {
 		{cpu.AVX512, 512, 2, read512x2},
 		{cpu.AVX512, 512, 4, read512x4},
 	} {
-		for _, ahead := range []int{512, 1024, 2048, 4096} {
+		for _, ahead := range []int{0, 512, 1024, 2048, 4096} {
 			out = append(out, reader{
 				fmt.Sprintf("%d bits, streams %d, prefetch %d", l.bits, l.streams, ahead), l.level,
 				func(b []byte) {

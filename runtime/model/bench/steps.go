@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tokenrouter/kernels/limits"
@@ -67,12 +69,12 @@ type Step struct {
 	Tokens  int `json:"tokens"`
 	Context int `json:"context"`
 
-	Seconds         float64 `json:"seconds"` // of the step
+	Seconds         float64 `json:"seconds"` // of the step, the median over laps
 	TokensPerSecond float64 `json:"tokens_per_s"`
 	BytesPerSecond  float64 `json:"bytes_per_s"`
 	OpsPerSecond    float64 `json:"ops_per_s"` // a multiply-add is two
 	Limit           string  `json:"limit"`     // the stricter one: read, f32, int16 or int8
-	Fraction        float64 `json:"fraction"`  // of it
+	Fraction        float64 `json:"fraction"`  // of it, the median over laps
 
 	Samples   int `json:"samples"`
 	Disturbed int `json:"disturbed"` // of the samples, by other programs
@@ -118,7 +120,7 @@ func measure(m *Model, cores int, o *Options) (machine Machine, steps []Step, er
 	defer c.Close()
 	o.Progress(fmt.Sprintf("limits, cores: %d", cores))
 	buffer := min(max(m.Weights(), 1<<20), largestBuffer)
-	probe, err := limits.Open(c.Seat(), limits.Options{Buffer: buffer, Time: o.Time / 32})
+	probe, err := limits.Open(c.Seat(), limits.Options{Buffer: buffer, Time: max(o.Time/32, 30*time.Millisecond)})
 	if err != nil {
 		return machine, nil, err
 	}
@@ -127,20 +129,14 @@ func measure(m *Model, cores int, o *Options) (machine Machine, steps []Step, er
 	for _, batch := range o.Batches {
 		todo = append(todo, Step{Phase: "decode", Cores: cores, Batch: batch, Tokens: 1, Context: min(o.Context, m.Config.MaxPos-1)})
 	}
-	// What other programs do to the memory and the clock of the cores changes
-	// from second to second. So a step is held against what the machine could do
-	// right before and after it, whichever was more.
-	before := probe.Measure(o.Time / probeShare)
-	best := before
+	best := probe.Measure(o.Time / probeShare)
 	for _, s := range todo {
 		o.Progress(fmt.Sprintf("%s, batch %d, cores: %d", s.Phase, s.Batch, cores))
-		if s, err = m.measure(c, s, o.Time); err != nil {
+		seen, err := m.measure(c, probe, &s, o.Time)
+		if err != nil {
 			return machine, nil, err
 		}
-		after := probe.Measure(o.Time / probeShare)
-		m.judge(&s, limits.Best(before, after))
-		steps = append(steps, s)
-		before, best = after, limits.Best(best, after)
+		steps, best = append(steps, s), limits.Best(best, seen)
 	}
 	return Machine{
 		cores, best.Level.String(), buffer, best.Read,
@@ -148,28 +144,45 @@ func measure(m *Model, cores int, o *Options) (machine Machine, steps []Step, er
 	}, steps, nil
 }
 
-// measure takes the time of a step. It is repeated in place: its tokens are
-// written over themselves, so every run does the same.
-func (m *Model) measure(c *team.Cores, s Step, d time.Duration) (_ Step, err error) {
+// laps are how often a step and the limits are timed in turn. What other
+// programs and machines do to memory and to the clock of the cores changes from
+// second to second, so each lap of steps is held against what the machine could
+// do right before and after it, whichever was more.
+const laps = 8
+
+// measure takes the time of a step and holds it against the limits, the highest of
+// which it gives. It is repeated in place: its tokens are written over themselves,
+// so every run does the same.
+func (m *Model) measure(c *team.Cores, probe *limits.Probe, s *Step, d time.Duration) (best *limits.Limits, err error) {
 	q := m.open(c, s.Batch, s.Context+s.Tokens)
 	defer func() { err = errors.Join(err, q.pool.Close()) }()
 	if err := q.ready(s.Context, s.Tokens); err != nil {
-		return s, err
+		return nil, err
 	}
-	t := limits.Time(s.Cores, d, q.timed)
-	if q.failed != nil {
-		return s, q.failed
-	}
-	s.Seconds, s.Samples, s.Disturbed = t.Seconds, t.Samples, t.Disturbed
-	return s, nil
-}
-
-// judge holds the time that a step took against what it has to do.
-func (m *Model) judge(s *Step, l *limits.Limits) {
 	work := m.work.step(s.Batch, s.Tokens, s.Context)
+	var all []Step
+	before := probe.Measure(d / probeShare / laps)
+	best = before
+	for range laps {
+		t := limits.Time(s.Cores, d/laps, q.timed)
+		if q.failed != nil {
+			return nil, q.failed
+		}
+		after := probe.Measure(d / probeShare / laps)
+		lap := Step{Seconds: t.Seconds}
+		bound, by := work.bound(limits.Best(before, after))
+		// What a step reads faster than the loops, memory can give.
+		lap.Limit, lap.Fraction = by, min(bound/t.Seconds, 1)
+		all = append(all, lap)
+		s.Samples, s.Disturbed = s.Samples+t.Samples, s.Disturbed+t.Disturbed
+		before, best = after, limits.Best(best, after)
+	}
+	slices.SortFunc(all, func(a, b Step) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	s.Seconds = all[laps/2].Seconds
+	slices.SortFunc(all, func(a, b Step) int { return cmp.Compare(a.Fraction, b.Fraction) })
+	s.Limit, s.Fraction = all[laps/2].Limit, all[laps/2].Fraction
 	s.TokensPerSecond = float64(s.Batch*s.Tokens) / s.Seconds
 	s.BytesPerSecond = float64(work.bytes) / s.Seconds
 	s.OpsPerSecond = work.total() / s.Seconds
-	bound, by := work.bound(l)
-	s.Limit, s.Fraction = by, bound/s.Seconds
+	return best, nil
 }

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -9,10 +10,11 @@ import (
 // long an owner waits for its last helper before it sleeps.
 const spinFor = int64(50 * time.Microsecond)
 
-// A thread that has just been woken, of a peer or of the terminal, would wait some
-// milliseconds for a core that is busy. So helpers, at no item, let other threads
-// have theirs if they wait for it: after itemsPerYield items, which are some
-// hundred microseconds, and after turnsPerYield turns of waiting, some fifteen.
+// A goroutine that has become ready, or a thread of another program, would wait
+// 10 ms or more for a core that is busy. So helpers, at no item, let goroutines and
+// threads have theirs if they wait for it: after itemsPerYield items, which are
+// some hundred microseconds, and after turnsPerYield turns of waiting, some
+// fifteen.
 const (
 	itemsPerYield = 16
 	turnsPerYield = 256
@@ -95,6 +97,7 @@ func (h *helper) run() {
 			spin = spinner{}
 			if items += done; items >= itemsPerYield {
 				items = 0
+				runtime.Gosched()
 				offers.offer(monotonic, yield)
 			}
 		case s == nil && h.cores.busy.Load() || spin.over():
@@ -103,6 +106,7 @@ func (h *helper) run() {
 			spin = spinner{}
 		default:
 			if spin.turn(); spin.turns%turnsPerYield == 0 {
+				runtime.Gosched()
 				offers.offer(monotonic, yield)
 			}
 		}

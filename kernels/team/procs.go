@@ -6,21 +6,13 @@ import (
 )
 
 // machine is the number of cores that the program started with, before any
-// Cores asked for more processors of the scheduler.
+// Cores asked for more processors of the Go scheduler.
 var machine = runtime.GOMAXPROCS(0)
 
 // Machine is the number of cores that the program may use, as the Go runtime
 // found it when the program started (GOMAXPROCS, the limits of a container). Ask
-// this, not runtime.GOMAXPROCS, which New raises.
+// this, not runtime.GOMAXPROCS, which New raises for more cores than that.
 func Machine() int { return machine }
-
-// spare is how many processors of the scheduler are kept besides one for each
-// core. A helper in a step keeps its processor busy without end, and so does an
-// owner. With one processor a core, a goroutine that became ready, say the one
-// that steps a peer or draws the screen, would wait 10 ms until the scheduler
-// takes one from them; with a spare one it has a thread at once, and helpers
-// yield their cores to threads.
-const spare = 2
 
 // processors is what the Cores of the process have asked for.
 var processors struct {
@@ -29,7 +21,11 @@ var processors struct {
 	before int // GOMAXPROCS without users
 }
 
-// reserve raises GOMAXPROCS for n cores, until release.
+// reserve sees to a processor of the Go scheduler for each of n cores, until
+// release. There are no more than that: a goroutine that becomes ready would have
+// one at once, but threads beyond the cores take slices of milliseconds from one
+// another, and the garbage collector waits for a thread that has just lost its
+// core. Owners and helpers let goroutines have their processor in between.
 func reserve(n int) {
 	p := &processors
 	p.Lock()
@@ -39,8 +35,8 @@ func reserve(n int) {
 		p.before = now
 	}
 	p.users++
-	if want := n + spare; want > now {
-		runtime.GOMAXPROCS(want)
+	if n > now {
+		runtime.GOMAXPROCS(n)
 	}
 }
 

@@ -88,9 +88,9 @@ func (f *clusterFlags) load(g *guard.Guard) (*shelf, error) {
 // slowKernels says that the machine has no kernels but those in plain Go.
 func slowKernels() string {
 	if cpu.Best() > cpu.Go {
-		return fmt.Sprintf("kernels in plain Go, as %s asks for: some 20 to 50 times slower than those of this machine (%s)", cpu.Variable, cpu.Best())
+		return fmt.Sprintf("kernels in plain Go, as %s asks for: some 40 to 60 times slower than those of this machine (%s)", cpu.Variable, cpu.Best())
 	}
-	return "kernels in plain Go, as there are none for this machine or build: some 20 to 50 times slower than with AVX2"
+	return "kernels in plain Go, as there are none for this machine or build: some 40 to 60 times slower than with AVX2"
 }
 
 // loadPlan is a model that is about to be loaded.

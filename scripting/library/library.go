@@ -169,21 +169,29 @@ func (l Library) CopyForEdit(name string) (string, error) {
 	return path, nil
 }
 
-// write creates path with all of text; a file that is there stays as it is.
+// write creates path with all of text; a file that is there stays as it is. The
+// file gets its name when it is whole: whoever looks in between, or if the program
+// is killed, never finds half a router there, which would shadow the whole one.
 func write(dir, path, text string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.CreateTemp(dir, ".copy-*")
 	if err != nil {
 		return err
 	}
+	defer os.Remove(f.Name())
 	_, err = f.WriteString(text)
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
 	}
-	if err != nil {
-		_ = os.Remove(path) // half a router would shadow the whole one
+	err = os.Link(f.Name(), path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	return err
+	// There are no links here.
+	if _, err := os.Lstat(path); err == nil {
+		return fs.ErrExist
+	}
+	return os.Rename(f.Name(), path)
 }

@@ -169,3 +169,32 @@ func TestCopyIntoReadOnly(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A router that is being copied is there as a whole or not at all, and nothing is
+// left beside it.
+func TestCopyIsWhole(t *testing.T) {
+	for range 100 {
+		l := lib(t, nil)
+		done := make(chan error)
+		go func() {
+			_, err := l.CopyForEdit("r2r")
+			done <- err
+		}()
+		for copied := false; !copied; {
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Fatal(err)
+				}
+				copied = true
+			default:
+			}
+			if b, err := os.ReadFile(filepath.Join(l.Dir, "r2r.lua")); err == nil && string(b) != "-- r2r" || err != nil && copied {
+				t.Fatalf("the copy is %q, %v", b, err)
+			}
+		}
+		if left, err := os.ReadDir(l.Dir); err != nil || len(left) != 1 {
+			t.Fatalf("beside the copy: %v, %v", left, err)
+		}
+	}
+}

@@ -111,7 +111,7 @@ func printSteps(b *strings.Builder, steps []bench.Step) {
 	case cores > team.Machine():
 		fmt.Fprintf(b, "this machine has %s: threads beyond them waited for each other\n", coresText(team.Machine()))
 	case disturbed*5 > samples:
-		fmt.Fprintf(b, "other programs took cores in %d of %d runs; figures of several cores are less sure\n", disturbed, samples)
+		fmt.Fprintf(b, "threads lost their core for a moment in %d of %d runs, to other programs or other threads of this one; figures of several cores are less sure\n", disturbed, samples)
 	}
 }
 

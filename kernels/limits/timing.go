@@ -11,8 +11,8 @@ import (
 type Timing struct {
 	// Seconds is the median over the samples that count.
 	Seconds float64
-	// Samples is how many were taken, Disturbed in how many of them another
-	// program took a core for a while.
+	// Samples is how many were taken, Disturbed in how many of them a
+	// thread lost its core for a while, to another program or thread.
 	Samples, Disturbed int
 }
 

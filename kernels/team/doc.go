@@ -10,9 +10,10 @@
 // different places.
 //
 // A step is some hundred calls of Do, each of tens of microseconds, so nothing
-// inside a step goes through a channel or the scheduler: items are claimed by
+// inside a step waits for a channel or the scheduler: items are claimed by
 // compare-and-swap on one word, helpers spin between calls and park when a
-// pause lasts. Items should take 5 to 15 microseconds: a helper that loses its
+// pause lasts. Owners and helpers yield every hundred microseconds or so, as the
+// scheduler has one processor for each core and no more. Items should take 5 to 15 microseconds: a helper that loses its
 // core in the middle of one costs that one, and a longer stretch of assembly
 // would hold up the garbage collector.
 //

@@ -8,7 +8,9 @@
 // run and in one way (kernels/limits, Time and Clock). A fraction is a lower
 // bound of the time of a step over the time it took: the larger of the bytes it
 // has to read over the read bandwidth, and its multiply-adds over the peak of
-// their kind. So it says how much is left to be had, whatever the machine.
+// their kind. Both are measured in turn, lap by lap. A step that reads faster than
+// the loops counts as 1: memory can give what it read. So a fraction says how much
+// is left to be had, whatever the machine.
 //
 // Read next: work.go for what a step has to do, steps.go for the table of steps,
 // share.go and handoff.go for two models.

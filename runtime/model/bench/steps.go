@@ -77,7 +77,7 @@ type Step struct {
 	Fraction        float64 `json:"fraction"`  // of it, the median over laps
 
 	Samples   int `json:"samples"`
-	Disturbed int `json:"disturbed"` // of the samples, by other programs
+	Disturbed int `json:"disturbed"` // of the samples: a thread lost its core
 }
 
 // Machine is the limits of a number of cores, the highest that were seen.

@@ -22,6 +22,19 @@ type Env struct {
 	Print func(line string)
 	// Knobs holds the values behind param(); nil leaves every knob at its default.
 	Knobs *Knobs
+	// Scorer evaluates trained heads for r.score; nil has none.
+	Scorer Scorer
+}
+
+// Scorer evaluates the trained heads that a router names. It is asked by the
+// goroutine of its VM, about the rows that VM routes.
+type Scorer interface {
+	// Check says why a head cannot be used at this subserver, nil if it can: it
+	// is not known, is damaged, or belongs to another model.
+	Check(head string) error
+	// Score is the head's score of a row, a probability between 0 and 1. Its
+	// error becomes a fault of the router.
+	Score(head string, row *Row) (float64, error)
 }
 
 // Row is one decode step of one request, as route and send see it. Nothing in
@@ -35,6 +48,8 @@ type Row struct {
 	Prefill   bool   // the first candidate of this subserver for the request
 	State     []byte // r.state before the decision, in canonical form
 	Fields    []byte // what the sender's send gave, in canonical form
+	Emitted   int    // length that has been emitted: TRUNCATE goes down to it and no further
+	Last      bool   // committing the candidate would end the answer: an end token, or the last one allowed
 }
 
 // Decision is what route decided. Fault is empty, or one line that names file,
@@ -43,6 +58,9 @@ type Row struct {
 type Decision struct {
 	Dest   event.Peer
 	Action event.Action
+	At     int    // Truncate: the position that Dest writes
 	State  []byte // r.state after the decision; the row's own slice when unchanged
 	Fault  string
+	Score  float64 // what the last r.score gave
+	Scored bool    // there was one
 }

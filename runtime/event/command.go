@@ -82,6 +82,7 @@ type Command struct {
 	Gen    uint64
 	Note   NoteKind
 	Text   string
+	Wrote  Peer // Emit: 1 + the subserver that wrote the token, 0 for the one that emits it
 }
 
 // Rule says why a batch started.

@@ -59,17 +59,22 @@ type Arrival struct {
 type Action uint8
 
 // Keep commits the candidate; Drop discards it and asks the destination to
-// write the same position.
+// write the same position; Truncate discards it and every token from a position
+// on that has not been emitted, and asks the destination to write that position.
 const (
 	Keep Action = iota
 	Drop
+	Truncate
+	actions
 )
 
+var actionNames = [actions]string{"KEEP", "DROP", "TRUNCATE"}
+
 func (a Action) String() string {
-	if a == Drop {
-		return "DROP"
+	if a < actions {
+		return actionNames[a]
 	}
-	return "KEEP"
+	return "?"
 }
 
 // TokenProb is one of the most likely tokens of a row.
@@ -105,6 +110,11 @@ type RowResult struct {
 	Fields []byte // what send() returned, opaque here
 	Fault  string // router fault; Dest and Action are then the documented default
 	Router string // hash of the router that decided
+
+	At     int     // Truncate: the position that the destination writes
+	Hold   int     // tokens that stay behind unemitted, as the router declares with hold(n)
+	Score  float32 // what the router's last r.score gave
+	Scored bool    // it asked for one
 }
 
 // StepResult ends the running batch. Rows answer the batch's sampling rows in

@@ -51,6 +51,14 @@ type PeerReq struct {
 	Fields   []byte
 	Router   string
 	Err      string
+
+	// Of a router that holds tokens back: how many, the length that has been
+	// emitted, who wrote the tokens behind it, and that what the receiver holds
+	// beyond Loc and Suffix was cut.
+	Hold    int
+	Emitted int
+	Writers []Peer
+	Cut     bool
 }
 
 // VerdictKind is what the router's receive decided about a message's suffix.

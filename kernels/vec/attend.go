@@ -146,6 +146,12 @@ func (a *attention) merge(base, i int, part []float32, peak, sum float32) {
 	a.state[2*i], a.state[2*i+1] = top, all
 }
 
+// Exps replaces x by exp(x - peak) for the largest of them, which it gives with
+// their sum: the numerators and the denominator of a softmax. The length is a
+// multiple of 16, at least 16; what is far below the peak, such as -1e30, becomes
+// 0 within 1e-38. The sum is of element i in lane i%16.
+func Exps(x []float32) (peak, sum float32) { return softmax(x) }
+
 // softmaxGo replaces s by exp(s - max(s)) and returns max(s) and the sum, of
 // element i in lane i%16. The length is a multiple of 16.
 func softmaxGo(s []float32) (peak, sum float32) {

@@ -29,10 +29,20 @@ func blendAVX2(y *float32, x *float32, n int, a float32, b float32)
 //go:noescape
 func siluMulGroupsAVX2(act *float32, gu *float32, n int)
 
+// sigmoidAVX2 does y = 1/(1+exp(-x)) for n a multiple of 8.
+//
+//go:noescape
+func sigmoidAVX2(y *float32, x *float32, n int)
+
 // siluMulGroupsAVX512 does act = silu(gates)*ups in groups of eight for n a multiple of 16.
 //
 //go:noescape
 func siluMulGroupsAVX512(act *float32, gu *float32, n int)
+
+// sigmoidAVX512 does y = 1/(1+exp(-x)) for n a multiple of 16.
+//
+//go:noescape
+func sigmoidAVX512(y *float32, x *float32, n int)
 
 // rotateAVX2 turns the halves a and b of a head for n a multiple of 8.
 //

@@ -246,6 +246,45 @@ DATA lanes3f800000<>+24(SB)/4, $0x3f800000
 DATA lanes3f800000<>+28(SB)/4, $0x3f800000
 GLOBL lanes3f800000<>(SB), RODATA|NOPTR, $32
 
+// func sigmoidAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS lanesc2b00000<>+0(SB), Y0
+	VBROADCASTSS lanes3f800000<>+0(SB), Y1
+
+each:
+	VMOVUPS      (CX), Y2
+	VORPS        lanes80000000<>+0(SB), Y2, Y3
+	VMAXPS       Y3, Y0, Y3
+	VBROADCASTSS lanes4b40007f<>+0(SB), Y4
+	VFMADD231PS  lanes3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       lanes4b40007f<>+0(SB), Y4, Y5
+	VFNMADD231PS lanes3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS lanesb95e8083<>+0(SB), Y5, Y3
+	VBROADCASTSS lanes3ab6888c<>+0(SB), Y5
+	VFMADD213PS  lanes3c0905bf<>+0(SB), Y3, Y5
+	VFMADD213PS  lanes3d2aaa8d<>+0(SB), Y3, Y5
+	VFMADD213PS  lanes3e2aaa6e<>+0(SB), Y3, Y5
+	VFMADD213PS  lanes3f000000<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VMOVUPS      Y4, Y3
+	VFMADD231PS  Y5, Y4, Y3
+	VBLENDVPS    Y2, Y3, Y1, Y2
+	VADDPS       Y1, Y3, Y3
+	VDIVPS       Y3, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	ADDQ         $+32, AX
+	ADDQ         $+32, CX
+	SUBQ         $0x08, DX
+	JG           each
+	VZEROUPPER
+	RET
+
 // func siluMulGroupsAVX512(act *float32, gu *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·siluMulGroupsAVX512(SB), NOSPLIT, $0-24
@@ -284,6 +323,47 @@ each:
 	VMOVUPS           Z1, (AX)
 	ADDQ              $+128, CX
 	ADDQ              $+64, AX
+	SUBQ              $0x10, DX
+	JG                each
+	VZEROUPPER
+	RET
+
+// func sigmoidAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS lanesc2b00000<>+0(SB), Z0
+	VBROADCASTSS lanes3f800000<>+0(SB), Z1
+
+each:
+	VMOVUPS           (CX), Z2
+	VORPS.BCST        lanes80000000<>+0(SB), Z2, Z3
+	VMAXPS            Z3, Z0, Z3
+	VBROADCASTSS      lanes4b40007f<>+0(SB), Z4
+	VFMADD231PS.BCST  lanes3fb8aa3b<>+0(SB), Z3, Z4
+	VSUBPS.BCST       lanes4b40007f<>+0(SB), Z4, Z5
+	VFNMADD231PS.BCST lanes3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST lanesb95e8083<>+0(SB), Z5, Z3
+	VBROADCASTSS      lanes3ab6888c<>+0(SB), Z5
+	VFMADD213PS.BCST  lanes3c0905bf<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  lanes3d2aaa8d<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  lanes3e2aaa6e<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  lanes3f000000<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z6
+	VFMADD213PS       Z3, Z6, Z5
+	VPSLLD            $0x17, Z4, Z4
+	VMOVUPS           Z4, Z3
+	VFMADD231PS       Z5, Z4, Z3
+	VPMOVD2M          Z2, K1
+	VMOVUPS           Z1, Z2
+	VMOVUPS           Z3, K1, Z2
+	VADDPS            Z1, Z3, Z3
+	VDIVPS            Z3, Z2, Z2
+	VMOVUPS           Z2, (AX)
+	ADDQ              $+64, AX
+	ADDQ              $+64, CX
 	SUBQ              $0x10, DX
 	JG                each
 	VZEROUPPER

@@ -78,6 +78,17 @@ func siluMulGroups(act, gu []float32) {
 	siluMulGroupsGo(act[n:], gu[2*n:])
 }
 
+func sigmoid(y, x []float32) {
+	m, n := sixteens(len(x)), eights(len(x))
+	if m > 0 {
+		sigmoidAVX512(&y[0], &x[0], m)
+	}
+	if n > m {
+		sigmoidAVX2(&y[m], &x[m], n-m)
+	}
+	sigmoidGo(y[n:], x[n:])
+}
+
 func rotate(a, b, cos, sin []float32) {
 	n := eights(len(a))
 	if n > 0 {

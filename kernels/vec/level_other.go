@@ -14,6 +14,8 @@ func squares(x []float32) float32 { return squaresGo(x) }
 
 func siluMulGroups(act, gu []float32) { siluMulGroupsGo(act, gu) }
 
+func sigmoid(y, x []float32) { sigmoidGo(y, x) }
+
 func rotate(a, b, cos, sin []float32) { rotateGo(a, b, cos, sin) }
 
 func (g Page) putHalf(page []uint16, at int, key, value []float32) (done int) { return 0 }

@@ -109,6 +109,10 @@ func TestVectorLevels(t *testing.T) {
 		run("RMSNorm", func(x, y, z []float32) { RMSNorm(z, x, y, 1e-6) })
 		run("RMSNorm of sane values", func(x, y, z []float32) { RMSNorm(y, y, z, 1e-6) })
 		run("SiLUMulGroups", func(x, y, _ []float32) { SiLUMulGroups(y[:len(x)/16*8], x[:len(x)/16*16]) })
+		run("Sigmoid", func(x, y, _ []float32) { Sigmoid(y, x) })
+		if n >= 16 {
+			run("Exps of sane values", func(_, y, _ []float32) { Exps(y[:n/16*16]) })
+		}
 		run("Rotate", func(x, y, z []float32) { Rotate(x[:n/2*2], y[:n/2], z[:n/2]) })
 		run("blend", func(x, y, _ []float32) { blend(x, y, 0.3, 0.7) })
 	}

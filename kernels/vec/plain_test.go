@@ -72,6 +72,13 @@ func TestVectorsPlain(t *testing.T) {
 			if d := off(got, want); d > 1e-6 {
 				t.Errorf("activation of %d values: %v away", n, d)
 			}
+			Sigmoid(got, gate)
+			for i, g := range gate {
+				want[i] = float32(1 / (1 + math.Exp(-float64(g))))
+			}
+			if d := off(got, want); d > 1e-6 {
+				t.Errorf("sigmoids of %d values: %v away", n, d)
+			}
 		}
 	})
 }

@@ -26,6 +26,9 @@ func SiLUMulGroups(act, gu []float32) {
 	siluMulGroups(act[:n], gu[:2*n])
 }
 
+// Sigmoid writes y = 1 / (1 + exp(-x)) for equal lengths.
+func Sigmoid(y, x []float32) { sigmoid(y[:len(x)], x) }
+
 // Rotate turns one head x, whose halves are rotated against each other, by the
 // angles of a position (Su et al. 2021): x[i], x[h+i] become
 // x[i]*cos[i] - x[h+i]*sin[i], x[h+i]*cos[i] + x[i]*sin[i] with h = len(cos).
@@ -84,6 +87,17 @@ func silu(g float32) float32 {
 		n = g * e
 	}
 	return n / (1 + e)
+}
+
+func sigmoidGo(y, x []float32) {
+	for i, v := range x {
+		e := exp(float32(-math.Abs(float64(v))))
+		n := float32(1)
+		if v < 0 {
+			n = e
+		}
+		y[i] = n / (1 + e)
+	}
 }
 
 func siluMulGroupsGo(act, gu []float32) {

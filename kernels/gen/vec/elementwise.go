@@ -73,6 +73,7 @@ func elementwise() {
 
 	for _, l := range both {
 		l.siluMulGroups()
+		l.sigmoid()
 	}
 	rotate()
 	squares()
@@ -121,6 +122,36 @@ func (l level) siluMulGroups() {
 		VMULPS(u, g, g)
 		VMOVUPS(g, asm.At(y, 0))
 		asm.Add(2*l.size(), gu)
+	})
+	end()
+}
+
+// sigmoid is 1 / (1 + e^-x), from e^-|x| as silu.
+func (l level) sigmoid() {
+	name, step := "sigmoid"+l.name, l.size()/4
+	asm.Func(name, "func(y, x *float32, n int)", fmt.Sprintf("%s does y = 1/(1+exp(-x)) for n a multiple of %d.", name, step))
+	y, x, n := asm.Arg("y"), asm.Arg("x"), asm.Arg("n")
+	low, one := l.held(-88), l.held(1)
+	each(step, n, []reg.GPVirtual{y, x}, func() {
+		v, e, num := l.vec(), l.vec(), l.vec()
+		VMOVUPS(asm.At(x, 0), v)
+		if l.wide {
+			VORPS_BCST(bits(1<<31), v, e)
+		} else {
+			VORPS(bits(1<<31), v, e)
+		}
+		l.exp(e, low, false)
+		if l.wide {
+			k := K()
+			VPMOVD2M(v, k)
+			VMOVUPS(one, num)
+			VMOVUPS(e, k, num)
+		} else {
+			VBLENDVPS(v, e, one, num)
+		}
+		VADDPS(one, e, e)
+		VDIVPS(e, num, num)
+		VMOVUPS(num, asm.At(y, 0))
 	})
 	end()
 }

@@ -227,13 +227,13 @@ func TestNewDrawnRefuses(t *testing.T) {
 			t.Errorf("%s was accepted", name)
 		}
 	}
-	if _, err := ShapeOf("medium"); err == nil || err.Error() != `no workload "medium"; there are light, heavy, multi-turn` {
+	if _, err := ShapeOf("medium"); err == nil || err.Error() != `no workload "medium"; for drawn tokens there are light, heavy, multi-turn` {
 		t.Errorf("error %v", err)
 	}
 }
 
 func BenchmarkDrawn(b *testing.B) {
-	for _, preset := range Presets() {
+	for _, preset := range Shapes() {
 		b.Run(preset, func(b *testing.B) {
 			d, _ := drawn(b, 1, preset)
 			tokens := 0

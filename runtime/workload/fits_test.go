@@ -69,3 +69,39 @@ func common(a, b []event.Token) int {
 	}
 	return n
 }
+
+// The embedded tokenizer has few words, so the families are worded from them:
+// prompts stay near 80 tokens, and answers below the 160 that a run allows unless
+// told otherwise.
+func TestFamiliesAreShort(t *testing.T) {
+	m, err := tiny.Load("tiny-37k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range workload.Families() {
+		g, err := workload.NewFamily(name, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mostIn, mostOut := 0, 0
+		for range 800 {
+			p := g.Problem()
+			user := tokenizer.Message{Role: "user", Content: p.Question}
+			in, err := m.Tokenizer.EncodeChat([]tokenizer.Message{user})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := m.Tokenizer.EncodeChat([]tokenizer.Message{user, {
+				Role: "assistant", Content: "<think>\n" + p.Thought + "</think>\n\n" + p.Answer,
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mostIn, mostOut = max(mostIn, len(in)), max(mostOut, len(all)-len(in))
+		}
+		if mostIn > 90 || mostOut > 145 || mostIn+mostOut > 220 {
+			t.Errorf("%s: prompts take up to %d tokens and answers up to %d", name, mostIn, mostOut)
+		}
+		t.Logf("%s: prompts up to %d tokens, answers up to %d", name, mostIn, mostOut)
+	}
+}

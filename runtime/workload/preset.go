@@ -2,28 +2,29 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// The names of the presets. Each exists twice: as word problems that the embedded
-// models can answer, and as a [Shape] of drawn tokens with the lengths of the
-// workloads it is named after, arXiv 2610.12242.
+// The names of the presets that are no family. The first three exist twice: as word
+// problems that embedded models can answer, and as a [Shape] of drawn tokens with
+// the lengths of the workloads they are named after, arXiv 2610.12242.
 const (
 	PresetLight     = "light"
 	PresetHeavy     = "heavy"
 	PresetMultiTurn = "multi-turn"
+	PresetMixture   = "mixture" // all families by turns
 )
 
-// Presets lists the names.
-func Presets() []string { return []string{PresetLight, PresetHeavy, PresetMultiTurn} }
+// Presets lists the names that [NewPreset] knows.
+func Presets() []string { return append(append(Shapes(), PresetMixture), Families()...) }
 
-func unknownPreset(name string) error {
-	return fmt.Errorf("no workload %q; there are %s", name, strings.Join(Presets(), ", "))
-}
+// Shapes lists the names that [ShapeOf] knows.
+func Shapes() []string { return []string{PresetLight, PresetHeavy, PresetMultiTurn} }
 
-// NewPreset returns the endless stream of problems of a preset: 3 to 6
-// equations, 8 to 12, or conversations that add facts to a story from 3 to 6
-// equations.
+// NewPreset returns the endless stream of problems of a preset: stories of 3 to 6
+// equations, of 8 to 12, conversations that add facts to a story from 3 to 6
+// equations, one family, or all of them by turns.
 func NewPreset(name string, seed uint64) (Source, error) {
 	switch name {
 	case PresetLight:
@@ -32,8 +33,13 @@ func NewPreset(name string, seed uint64) (Source, error) {
 		return NewGenerator(seed, Heavy)
 	case PresetMultiTurn:
 		return NewConversations(seed, Light)
+	case PresetMixture:
+		return NewMixture(seed), nil
 	}
-	return nil, unknownPreset(name)
+	if slices.Contains(Families(), name) {
+		return NewFamily(name, seed)
+	}
+	return nil, fmt.Errorf("no workload %q; there are %s", name, strings.Join(Presets(), ", "))
 }
 
 // ShapeOf returns the lengths of a preset for drawn tokens. The published bounds
@@ -56,7 +62,11 @@ func ShapeOf(name string) (Shape, error) {
 			Context: 8192,
 		}, nil
 	}
-	return Shape{}, unknownPreset(name)
+	forms := strings.Join(Shapes(), ", ")
+	if slices.Contains(Presets(), name) {
+		return Shape{}, fmt.Errorf("workload %q is problems for models and says nothing of lengths; for drawn tokens there are %s", name, forms)
+	}
+	return Shape{}, fmt.Errorf("no workload %q; for drawn tokens there are %s", name, forms)
 }
 
 // upTo is the law of answers that end at most: z = 1.645 of a normal law, beyond

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -28,15 +29,24 @@ type Problem struct {
 	ID        string // number of the problem in its stream, from 0
 	Question  string
 	Thought   string // one line for each sentence of the question, the last gives the answer
-	Answer    string // a number from 0 to 999
-	Equations int
+	Answer    string // of a story a number from 0 to 999
+	Equations int    // or other steps of the thought, where a family has no equations
+	Form      string // as of [Task]
+	Family    string // as [NewFamily] calls it; empty from [NewGenerator]
 }
 
-// Generator is an endless [Source] of problems.
+// Generator is an endless [Source] of problems: of one kind, or of several by
+// turns.
 type Generator struct {
-	rand splitMix
-	size Size
-	n    int
+	streams []stream // by turns
+	n       int
+}
+
+// stream is the problems of one kind.
+type stream struct {
+	family string
+	rand   splitMix
+	tell   func(r *splitMix) Problem
 }
 
 // NewGenerator returns the stream of problems of one seed and size.
@@ -44,13 +54,17 @@ func NewGenerator(seed uint64, size Size) (*Generator, error) {
 	if size.Min < 1 || size.Max < size.Min || size.Max > maxEquations {
 		return nil, fmt.Errorf("problems of %d to %d equations cannot be made: give 1 <= min <= max <= %d", size.Min, size.Max, maxEquations)
 	}
-	return &Generator{rand: splitMix{seed}, size: size}, nil
+	return &Generator{streams: []stream{storyStream(seed, size)}}, nil
+}
+
+func storyStream(seed uint64, size Size) stream {
+	return stream{rand: splitMix{seed}, tell: size.story}
 }
 
 // Next implements [Source]; it never ends.
 func (g *Generator) Next() (Task, bool) {
 	p := g.Problem()
-	return Task{ID: p.ID, Question: p.Question, Answer: p.Answer, HasAnswer: true}, true
+	return Task{ID: p.ID, Question: p.Question, Answer: p.Answer, HasAnswer: true, Form: p.Form, Family: p.Family}, true
 }
 
 var (
@@ -60,16 +74,20 @@ var (
 
 // Problem returns the next problem of the stream.
 func (g *Generator) Problem() Problem {
-	r := &g.rand
+	s := &g.streams[g.n%len(g.streams)]
+	p := s.tell(&s.rand)
+	p.ID, p.Family = strconv.Itoa(g.n), s.family
+	g.n++
+	return p
+}
+
+func (size Size) story(r *splitMix) Problem {
 	s, item := begin(r)
-	s.want = r.between(g.size.Min, g.size.Max)
+	s.want = r.between(size.Min, size.Max)
 	for s.done < s.want {
 		s.step(r, s.someoneElse(r))
 	}
-	p := s.problem(item)
-	p.ID = strconv.Itoa(g.n)
-	g.n++
-	return p
+	return s.problem(item)
 }
 
 // begin tells the first sentence.
@@ -82,29 +100,43 @@ func begin(r *splitMix) (s story, item string) {
 	return s, item
 }
 
-// story is a problem being told.
-type story struct {
+// telling is a problem being told, of any family.
+type telling struct {
 	question, thought []byte
-	owner             string
-	total             int // what the owner has now
-	want, done        int // equations
+	done              int    // equations or other steps
+	form              string // of the answer
 }
 
-func (s *story) ask(format string, args ...any) {
-	s.question = fmt.Appendf(s.question, format, args...)
+func (t *telling) ask(format string, args ...any) {
+	t.question = fmt.Appendf(t.question, format, args...)
 }
 
-func (s *story) think(format string, args ...any) {
-	s.thought = fmt.Appendf(s.thought, format, args...)
+func (t *telling) think(format string, args ...any) {
+	t.thought = fmt.Appendf(t.thought, format, args...)
+}
+
+// problem is what was told so far, with an answer.
+func (t *telling) problem(answer string) Problem {
+	return Problem{
+		Question: string(t.question),
+		Thought:  fmt.Sprintf("%sThe answer is %s.\n", t.thought, answer),
+		Answer:   answer, Equations: t.done, Form: t.form,
+	}
+}
+
+// story is a problem about what one person has.
+type story struct {
+	telling
+	owner string
+	total int // what the owner has now
+	want  int // equations
 }
 
 // problem is the story so far with the question behind it.
 func (s *story) problem(item string) Problem {
-	return Problem{
-		Question: fmt.Sprintf("%s How many %s does %s have now?", s.question, item, s.owner),
-		Thought:  fmt.Sprintf("%sThe answer is %d.\n", s.thought, s.total),
-		Answer:   strconv.Itoa(s.total), Equations: s.done,
-	}
+	t := telling{question: slices.Clone(s.question), thought: s.thought, done: s.done} // the story may go on
+	t.ask(" How many %s does %s have now?", item, s.owner)
+	return t.problem(strconv.Itoa(s.total))
 }
 
 // someoneElse is not the owner.

@@ -6,8 +6,11 @@ import "tokenrouter/runtime/event"
 type Task struct {
 	ID        string // unique within its source
 	Question  string // the user's turn
-	Answer    string // expected answer; meaningful only if HasAnswer
+	Answer    string // expected answer, for the eye where Check judges; meaningful only if HasAnswer
 	HasAnswer bool
+	Check     *Check // judges an answer; nil: it is Answer
+	Form      string // an answer as an example of its form; empty: a number, or as the question says
+	Family    string // that right answers are counted by; empty: none
 
 	Prompt    []event.Token // ready tokens; Question is then for the eye only
 	MaxTokens int           // most new tokens, 0: as the run says

@@ -7,15 +7,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // MaxLine is the longest line ReadTasks takes, in bytes.
 const MaxLine = 1 << 20
 
-// ReadTasks reads tasks from JSONL: one object {"id", "question", "answer"}
-// a line, where id is a string or a number and answer (a string or a number)
-// may be missing or null. Blank lines and further fields are skipped. The
+// maxFamily is the longest name of a family, in bytes: it is a row of tables.
+const maxFamily = 64
+
+// ReadTasks reads tasks from JSONL: one object a line, with
+//
+//	id          string or number, each once
+//	question    string
+//	family      string that right answers are counted by; may be missing
+//	extract     where in a text the answer stands; see [Rules]
+//
+// and one of the following, or none where nothing is checked:
+//
+//	answer      string or number, compared literally
+//	answers     list of these, any of which is right
+//	regex       RE2 that has to match
+//	number      number, from which the answer is "tolerance" away at most
+//
+// A line with extract alone is for all lines behind it that say nothing of it.
+// A field that is null is missing. Blank lines and further fields are skipped. The
 // name of the file is for errors, which read "name:line: ...".
 func ReadTasks(r io.Reader, name string) ([]Task, error) {
 	in := bufio.NewScanner(r)
@@ -23,7 +41,7 @@ func ReadTasks(r io.Reader, name string) ([]Task, error) {
 	in.Buffer(make([]byte, 0, 64<<10), MaxLine+1)
 	var tasks []Task
 	lineOf := map[string]int{}
-	line := 0
+	line, extract := 0, ""
 	for in.Scan() {
 		line++
 		text := in.Bytes()
@@ -33,7 +51,17 @@ func ReadTasks(r io.Reader, name string) ([]Task, error) {
 		if text = bytes.TrimSpace(text); len(text) == 0 {
 			continue
 		}
-		task, err := parseTask(text)
+		fields, err := parseFields(text)
+		if err == nil && fields.onlyExtract() {
+			if _, err = NewCheck(Rules{Extract: *fields.Extract}); err == nil {
+				extract = *fields.Extract
+				continue
+			}
+		}
+		var task Task
+		if err == nil {
+			task, err = fields.task(extract)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
 		}
@@ -54,37 +82,118 @@ func ReadTasks(r io.Reader, name string) ([]Task, error) {
 	return tasks, nil
 }
 
-func parseTask(line []byte) (Task, error) {
+// taskFields is a line of a tasks file.
+type taskFields struct {
+	ID        json.RawMessage   `json:"id"`
+	Question  *string           `json:"question"`
+	Family    *string           `json:"family"`
+	Extract   *string           `json:"extract"`
+	Answer    json.RawMessage   `json:"answer"`
+	Answers   []json.RawMessage `json:"answers"`
+	Regex     *string           `json:"regex"`
+	Number    *float64          `json:"number"`
+	Tolerance *float64          `json:"tolerance"`
+}
+
+func parseFields(line []byte) (f taskFields, err error) {
 	if !utf8.Valid(line) {
-		return Task{}, errors.New("line is not valid UTF-8; save the file as UTF-8")
+		return f, errors.New("line is not valid UTF-8; save the file as UTF-8")
 	}
-	var fields struct {
-		ID       json.RawMessage `json:"id"`
-		Question *string         `json:"question"`
-		Answer   json.RawMessage `json:"answer"`
+	err = json.Unmarshal(line, &f)
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case err == nil:
+		return f, nil
+	case !ok:
+		return f, fmt.Errorf("line is no task: %w", err)
+	case wrong.Field == "":
+		return f, fmt.Errorf(`line is no task: it is not a JSON object but %s; write {"id": ..., "question": ...}`, wrong.Value)
 	}
-	if err := json.Unmarshal(line, &fields); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field == "" {
-			return Task{}, fmt.Errorf(`line is no task: it is not a JSON object but %s; write {"id": ..., "question": ...}`, wrong.Value)
-		} else if ok {
-			return Task{}, fmt.Errorf("%q is not a string but %s", wrong.Field, wrong.Value)
-		}
-		return Task{}, fmt.Errorf("line is no task: %w", err)
+	what := "a string"
+	switch wrong.Field {
+	case "answers":
+		what = "a list"
+	case "number", "tolerance":
+		what = "a number of common size"
 	}
-	id, ok, err := stringOrNumber("id", fields.ID)
+	return f, fmt.Errorf("%q is not %s but %s", wrong.Field, what, wrong.Value)
+}
+
+func (f *taskFields) onlyExtract() bool {
+	return f.Extract != nil && f.ID == nil && f.Question == nil && f.Family == nil &&
+		f.Answer == nil && f.Answers == nil && f.Regex == nil && f.Number == nil && f.Tolerance == nil
+}
+
+// task is the line's, its answer where extract says unless it says it itself.
+func (f *taskFields) task(extract string) (t Task, err error) {
+	id, ok, err := stringOrNumber("id", f.ID)
 	switch {
 	case err != nil:
 		return Task{}, err
 	case !ok || id == "":
 		return Task{}, errors.New(`task has no "id"; give it a string or a number`)
-	case fields.Question == nil || *fields.Question == "":
+	case f.Question == nil || *f.Question == "":
 		return Task{}, fmt.Errorf(`task %q has no "question"`, id)
 	}
-	answer, hasAnswer, err := stringOrNumber("answer", fields.Answer)
-	if err != nil {
+	t = Task{ID: id, Question: *f.Question}
+	if f.Family != nil {
+		if t.Family = *f.Family; len(t.Family) > maxFamily || strings.ContainsFunc(t.Family, unicode.IsControl) {
+			return Task{}, fmt.Errorf(`task %q has the "family" %.40q; give one line of at most %d bytes`, id, t.Family, maxFamily)
+		}
+	}
+	if t.Answer, t.HasAnswer, err = stringOrNumber("answer", f.Answer); err != nil {
 		return Task{}, err
 	}
-	return Task{ID: id, Question: *fields.Question, Answer: answer, HasAnswer: hasAnswer}, nil
+	rules := Rules{Extract: extract, Number: f.Number}
+	if f.Extract != nil {
+		rules.Extract = *f.Extract
+	}
+	if err := f.rules(&rules); err != nil {
+		return Task{}, err
+	}
+	if t.HasAnswer {
+		if rules.Answers != nil || rules.Regex != "" || rules.Number != nil || f.Tolerance != nil {
+			return Task{}, fmt.Errorf(`task %q has "answer" beside "answers", "regex" or "number"; give one of them`, id)
+		}
+		if rules.Extract == "" {
+			return t, nil
+		}
+		rules.Answers = []string{t.Answer}
+	}
+	c, err := NewCheck(rules)
+	if err != nil {
+		return Task{}, fmt.Errorf("task %q: %w", id, err)
+	}
+	if c.Checks() || rules.Extract != "" {
+		t.Check, t.Answer, t.HasAnswer = c, c.Want(), c.Checks()
+	}
+	return t, nil
+}
+
+func (f *taskFields) rules(r *Rules) (err error) {
+	if f.Tolerance != nil {
+		r.Tolerance = *f.Tolerance
+	}
+	if f.Regex != nil {
+		if r.Regex = *f.Regex; r.Regex == "" {
+			return errors.New(`"regex" is empty; write one, or leave it out`)
+		}
+	}
+	if f.Answers == nil {
+		return nil
+	}
+	r.Answers = []string{}
+	for i, raw := range f.Answers {
+		a, ok, err := stringOrNumber(fmt.Sprintf("answers[%d]", i), raw)
+		if err == nil && !ok {
+			err = fmt.Errorf(`"answers[%d]" is null; leave it out`, i)
+		}
+		if err != nil {
+			return err
+		}
+		r.Answers = append(r.Answers, a)
+	}
+	return nil
 }
 
 // stringOrNumber reads a field that may be either; a number keeps the digits

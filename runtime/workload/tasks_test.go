@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -64,6 +65,49 @@ func TestReadTasksForms(t *testing.T) {
 	}
 }
 
+func TestReadTasksChecks(t *testing.T) {
+	in := `{"id": 1, "question": "a?", "answers": [12, " 3 "], "family": "x"}
+{"id": 2, "question": "b?", "regex": "^\\d+$"}
+{"id": 3, "question": "c?", "number": 12.5, "tolerance": 0.5}
+{"id": 4, "question": "d?", "answer": null, "answers": null, "regex": null, "number": null, "extract": null, "family": null}
+{"extract": "number"}
+{"id": 5, "question": "e?", "answer": 07.5}
+{"id": 6, "question": "f?", "number": 0, "extract": "text"}
+{"id": 7, "question": "g?"}`
+	in = strings.ReplaceAll(in, "07.5", "7.50")
+	got, err := ReadTasks(strings.NewReader(in), "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		want, family, check string
+		checked             bool
+		right, wrong        string
+	}{
+		{"12 or  3 ", "x", `{"answers":["12"," 3 "]}`, true, "</think>3", "</think>4"},
+		{`/^\d+$/`, "", `{"regex":"^\\d+$"}`, true, "</think>3", "</think>3."},
+		{"12.5 +- 0.5", "", `{"number":12.5,"tolerance":0.5}`, true, "</think>13.00", "</think>13.01"},
+		{"", "", "", false, "", "</think>4"},
+		{"7.50", "", `{"answers":["7.50"],"extract":"number"}`, true, "of 8 it is 7.50 m", "it is 7.5"},
+		{"0", "", `{"number":0,"extract":"text"}`, true, " 0.0", "of 0"},
+		{"", "", `{"extract":"number"}`, false, "", "7"},
+	} {
+		task := got[i]
+		if task.ID != strconv.Itoa(i+1) || task.Answer != c.want || task.Family != c.family || task.HasAnswer != c.checked {
+			t.Errorf("task %+v, want %+v", task, c)
+		}
+		if task.Check == nil != (c.check == "") || task.Check != nil && task.Check.String() != c.check {
+			t.Errorf("task %d is checked by %s, want %s", i+1, task.Check, c.check)
+		}
+		if _, right, _ := task.Judge(c.right); right != c.checked {
+			t.Errorf("task %d: %q is right: %v", i+1, c.right, right)
+		}
+		if _, right, checked := task.Judge(c.wrong); right || checked != c.checked {
+			t.Errorf("task %d: %q is right: %v", i+1, c.wrong, right)
+		}
+	}
+}
+
 func TestReadTasksErrors(t *testing.T) {
 	const good = `{"id": 1, "question": "q"}` + "\n"
 	for _, c := range []struct{ name, in, want string }{
@@ -82,6 +126,22 @@ func TestReadTasksErrors(t *testing.T) {
 		{"question number", `{"id": 1, "question": 2}`, `f.jsonl:1: "question" is not a string but number`},
 		{"twice", good + "\n" + `{"id": "1", "question": "r"}`, `f.jsonl:3: id "1" was used in line 1 already`},
 		{"not UTF-8", good + "{\"id\": 2, \"question\": \"\xff\"}", `f.jsonl:2: line is not valid UTF-8`},
+		{"answer and number", `{"id": 1, "question": "q", "answer": 2, "number": 2}`, `f.jsonl:1: task "1" has "answer" beside "answers", "regex" or "number"; give one`},
+		{"tolerance alone", `{"id": 1, "question": "q", "tolerance": 2}`, `f.jsonl:1: task "1": "tolerance" is how far from "number"`},
+		{"answers text", `{"id": 1, "question": "q", "answers": "2"}`, `f.jsonl:1: "answers" is not a list but string`},
+		{"answers empty", `{"id": 1, "question": "q", "answers": []}`, `f.jsonl:1: task "1": "answers" is empty`},
+		{"answers nested", `{"id": 1, "question": "q", "answers": [1, [2]]}`, `f.jsonl:1: "answers[1]" is a list; it must be`},
+		{"family of two lines", `{"id": 1, "question": "q", "family": "a\nb"}`, `f.jsonl:1: task "1" has the "family" "a\nb"; give one line`},
+		{"family that moves the cursor", `{"id": 1, "question": "q", "family": "\u001b[2J"}`, `f.jsonl:1: task "1" has the "family"`},
+		{"answers null", `{"id": 1, "question": "q", "answers": [null]}`, `f.jsonl:1: "answers[0]" is null`},
+		{"regex", good + `{"id": 2, "question": "q", "regex": "("}`, "f.jsonl:2: task \"2\": \"regex\" is no regular expression: error parsing regexp: missing closing ): `(`; write it as RE2 does"},
+		{"regex empty", `{"id": 1, "question": "q", "regex": ""}`, `f.jsonl:1: "regex" is empty`},
+		{"number text", `{"id": 1, "question": "q", "number": "2"}`, `f.jsonl:1: "number" is not a number of common size but string`},
+		{"number huge", `{"id": 1, "question": "q", "number": 1e999}`, `f.jsonl:1: "number" is not a number of common size but number 1e999`},
+		{"extract", `{"id": 1, "question": "q", "answer": 1, "extract": "last"}`, `f.jsonl:1: task "1": "extract" is "last"; it may be thought, text, number or`},
+		{"extract for all", `{"extract": "last"}`, `f.jsonl:1: "extract" is "last"; it may be`},
+		{"extract only", `{"extract": "text"}`, `f.jsonl holds no task`},
+		{"family", `{"id": 1, "question": "q", "family": 1}`, `f.jsonl:1: "family" is not a string but number`},
 		{"too long", good + strings.Repeat(" ", MaxLine+1), `f.jsonl:2: line is longer than 1048576 bytes`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -115,6 +175,9 @@ func FuzzReadTasks(f *testing.F) {
 	f.Add([]byte("\n{\"id\": \"a\", \"question\": \"q\"}\r\n{\"id\": -1e5, \"question\": \"\\ud83d\"}"))
 	f.Add([]byte("\uFEFF{}"))
 	f.Add([]byte(`{"id": [], "question": {}}`))
+	f.Add([]byte(`{"extract": "regex:a(b)"}` + "\n" + `{"id": 1, "question": "q", "regex": "^a|b*$", "family": "x"}`))
+	f.Add([]byte(`{"id": 1, "question": "q", "number": 1e5, "tolerance": 1, "extract": "number"}`))
+	f.Add([]byte(`{"id": 1, "question": "q", "answers": ["a", 1]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		tasks, err := ReadTasks(bytes.NewReader(in), "f")
 		if err != nil {
@@ -127,6 +190,11 @@ func FuzzReadTasks(f *testing.F) {
 		for _, task := range tasks {
 			if task.ID == "" || task.Question == "" || ids[task.ID] || !task.HasAnswer && task.Answer != "" {
 				t.Fatalf("read %+v", tasks)
+			}
+			if c := task.Check; c != nil {
+				if again, err := ParseCheck(c.String()); err != nil || again.String() != c.String() || c.Checks() != task.HasAnswer {
+					t.Fatalf("check %s comes back as %v, %v", c, again, err)
+				}
 			}
 			ids[task.ID] = true
 		}

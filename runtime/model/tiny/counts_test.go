@@ -7,3 +7,6 @@ var greedyCounts = map[string]int{"tiny-37k": 60, "tiny-114k": 60, "tiny-842k": 
 
 // accuracyModels answer all 300 problems.
 var accuracyModels = []string{"tiny-37k"}
+
+// mixProblems is how many problems of each family the mix models answer.
+var mixProblems = map[string]int{"mix-114k": 20}

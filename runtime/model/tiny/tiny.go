@@ -11,15 +11,16 @@ import (
 	"tokenrouter/runtime/model/checkpoint"
 )
 
-//go:embed tiny-37k tiny-114k tiny-842k tiny-3.7m tokenizer
+//go:embed tiny-37k tiny-114k tiny-842k tiny-3.7m mix-114k mix-842k tokenizer
 var files embed.FS
 
-var names = []string{"tiny-37k", "tiny-114k", "tiny-842k", "tiny-3.7m"}
+var names = []string{"tiny-37k", "tiny-114k", "tiny-842k", "tiny-3.7m", "mix-114k", "mix-842k"}
 
-// Names lists the family from small to large.
+// Names lists the embedded models, each family from small to large: tiny, which
+// knows the story alone, then mix, which knows all families of problems.
 func Names() []string { return slices.Clone(names) }
 
-// Load loads one of the family.
+// Load loads one of the models.
 func Load(name string) (*model.Model, error) {
 	if err := known(name); err != nil {
 		return nil, err
@@ -27,7 +28,7 @@ func Load(name string) (*model.Model, error) {
 	return model.Load(folder(name), name)
 }
 
-// Open opens one of the family as a checkpoint, to look at it or to load it
+// Open opens one of the models as a checkpoint, to look at it or to load it
 // with options of one's own.
 func Open(name string) (*checkpoint.Checkpoint, error) {
 	if err := known(name); err != nil {
@@ -43,8 +44,8 @@ func known(name string) error {
 	return nil
 }
 
-// Tokenizer is the folder of the family's tokenizer: tokenizer.json and
-// tokenizer_config.json.
+// Tokenizer is the folder of the tokenizer that all models share: tokenizer.json
+// and tokenizer_config.json.
 func Tokenizer() fs.FS {
 	sub, err := fs.Sub(files, "tokenizer")
 	if err != nil {

@@ -20,13 +20,16 @@ import (
 
 // The sizes of the model card.
 func TestFamily(t *testing.T) {
-	want := map[string]int{"tiny-37k": 36800, "tiny-114k": 113536, "tiny-842k": 842112, "tiny-3.7m": 3710944}
+	want := map[string]int{"tiny-37k": 36800, "tiny-114k": 113536, "tiny-842k": 842112, "tiny-3.7m": 3710944, "mix-114k": 113536, "mix-842k": 842112}
 	if len(tiny.Names()) != len(want) {
 		t.Fatalf("names %q", tiny.Names())
 	}
-	last, hash := 0, load(t, "tiny-37k").Tokenizer.Hash()
+	last, hash, family := 0, load(t, "tiny-37k").Tokenizer.Hash(), ""
 	for _, name := range tiny.Names() {
 		m := load(t, name)
+		if f, _, _ := strings.Cut(name, "-"); f != family {
+			family, last = f, 0
+		}
 		if m.Params() != want[name] || m.Params() <= last {
 			t.Errorf("%s has %d weights, want %d, more than %d", name, m.Params(), want[name], last)
 		}

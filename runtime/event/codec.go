@@ -2,7 +2,7 @@ package event
 
 import (
 	"fmt"
-	"math"
+	"slices"
 )
 
 // The binary form is what sessions store. It is written by hand, without
@@ -26,6 +26,10 @@ import (
 //	  9 set-policy policy?
 //	 10 busy       int from, int n, int until
 //	 11 cancel     uint req, int pos (8 where pos is 0)
+//	 12 step-done  step?, whose rows end with int at, int hold, int stop,
+//	               float? score (3 where no row has any of them)
+//	 13 peer-in    peerreq?, with what it holds back, then as 4, then int stop
+//	               (4 where there is nothing of that)
 //	arrival  = int... prompt, int max, int... eos, sampling
 //	sampling = float temperature, int topk, float topp, uint seed
 //	step     = uint batch, row..., int exec, int route, string err
@@ -39,20 +43,33 @@ import (
 //	forecast = (int base, int perrow)... step, (int...)... share, int latency
 //	peerreq  = uint id, int from, uint hop, int loc, int... suffix, int... seen,
 //	           byte status, int budget, int promptlen, int maxlen, int... eos,
-//	           sampling, string state, string fields, string router, string err
+//	           sampling, string state, string fields, string router, string err;
+//	           with what it holds back: then int hold, int emitted,
+//	           int... writers, bool cut
 //	command  = byte kind, then by kind (see AppendCommand in codec_command.go)
 //
 // Fields that a kind does not use are not stored. Empty and missing lists are
 // the same thing and are read back as nil.
 
-// cancelAt is the stored kind of a Cancel with a position.
-const cancelAt Kind = 11
+// The stored kinds of a Cancel with a position, of a step of a router that holds
+// back, truncates or scores, of a message that tells of tokens held back, and of
+// either where a stop string ends the answer. The first sessions knew none of that.
+const (
+	cancelAt Kind = 11
+	stepHeld Kind = 12
+	peerHeld Kind = 13
+)
 
 // AppendEvent appends the binary form of ev to dst.
 func AppendEvent(dst []byte, ev *Event) []byte {
 	kind := ev.Kind
-	if kind == Cancel && ev.Pos != 0 {
+	switch {
+	case kind == Cancel && ev.Pos != 0:
 		kind = cancelAt
+	case kind == StepDone && ev.Step.held():
+		kind = stepHeld
+	case kind == PeerIn && (ev.Peer.held() || ev.Verdict.Stop != 0):
+		kind = peerHeld
 	}
 	b := append(dst, byte(kind))
 	b = putInt(b, ev.At)
@@ -60,13 +77,15 @@ func AppendEvent(dst []byte, ev *Event) []byte {
 	case Arrive:
 		b = putUint(b, uint64(ev.Req))
 		b = putArrival(b, ev.Arrival)
-	case StepDone:
-		b = putStep(b, ev.Step)
-	case PeerIn:
-		b = putPeerReq(b, ev.Peer)
+	case StepDone, stepHeld:
+		b = putStep(b, ev.Step, kind == stepHeld)
+	case PeerIn, peerHeld:
+		b = putPeerReq(b, ev.Peer, kind == peerHeld)
 		b = append(b, byte(ev.Verdict.Kind))
 		b = putTokens(b, ev.Verdict.Ids)
-		b = putString(b, ev.Verdict.Fault)
+		if b = putString(b, ev.Verdict.Fault); kind == peerHeld {
+			b = putInt(b, int64(ev.Verdict.Stop))
+		}
 	case Active:
 		b = putInt(b, int64(ev.N))
 	case Wake:
@@ -101,13 +120,18 @@ func DecodeEvent(src []byte) (ev Event, n int, err error) {
 		ev.Req = ReqID(r.uint())
 		ev.Arrival = r.arrival()
 	case Dispatch:
-	case StepDone:
-		ev.Step = r.step()
-	case PeerIn:
-		ev.Peer = r.peerReq()
+	case StepDone, stepHeld:
+		ev.Step = r.step(ev.Kind == stepHeld)
+		ev.Kind = StepDone
+	case PeerIn, peerHeld:
+		held := ev.Kind == peerHeld
+		ev.Peer = r.peerReq(held)
+		ev.Kind = PeerIn
 		ev.Verdict.Kind = VerdictKind(r.code(byte(Append), "verdict"))
 		ev.Verdict.Ids = r.tokens()
-		ev.Verdict.Fault = r.string()
+		if ev.Verdict.Fault = r.string(); held {
+			ev.Verdict.Stop = r.int()
+		}
 	case Active:
 		ev.N = r.int()
 	case Wake:
@@ -175,7 +199,14 @@ func (r *reader) sampling() Sampling {
 	return Sampling{Temperature: r.float(), TopK: r.int(), TopP: r.float(), Seed: r.uint()}
 }
 
-func putStep(b []byte, s *StepResult) []byte {
+// held says whether a row holds back, truncates, stops or was scored.
+func (s *StepResult) held() bool {
+	return s != nil && slices.ContainsFunc(s.Rows, func(r RowResult) bool {
+		return r.Action > Drop || r.At != 0 || r.Hold != 0 || r.Stop != 0 || r.Scored
+	})
+}
+
+func putStep(b []byte, s *StepResult, held bool) []byte {
 	b = putBool(b, s != nil)
 	if s == nil {
 		return b
@@ -183,20 +214,20 @@ func putStep(b []byte, s *StepResult) []byte {
 	b = putUint(b, s.Batch)
 	b = putUint(b, uint64(len(s.Rows)))
 	for i := range s.Rows {
-		b = putRow(b, &s.Rows[i])
+		b = putRow(b, &s.Rows[i], held)
 	}
 	b = putInt(b, s.ExecNs)
 	b = putInt(b, s.RouteNs)
 	return putString(b, s.Err)
 }
 
-func (r *reader) step() *StepResult {
+func (r *reader) step(held bool) *StepResult {
 	if !r.bool() {
 		return nil
 	}
 	return &StepResult{
 		Batch:   r.uint(),
-		Rows:    list(r, minRow, (*reader).rowResult),
+		Rows:    list(r, minRow, func(r *reader) RowResult { return r.rowResult(held) }),
 		ExecNs:  r.int64(),
 		RouteNs: r.int64(),
 		Err:     r.string(),
@@ -211,7 +242,7 @@ const (
 	minBatch = 18
 )
 
-func putRow(b []byte, row *RowResult) []byte {
+func putRow(b []byte, row *RowResult, held bool) []byte {
 	b = putUint(b, uint64(row.Req))
 	b = putOutput(b, &row.Output)
 	b = putInt(b, int64(row.Dest))
@@ -220,21 +251,42 @@ func putRow(b []byte, row *RowResult) []byte {
 	b = putString(b, row.State)
 	b = putString(b, row.Fields)
 	b = putString(b, row.Fault)
-	return putString(b, row.Router)
+	b = putString(b, row.Router)
+	if !held {
+		return b
+	}
+	b = putInt(b, int64(row.At))
+	b = putInt(b, int64(row.Hold))
+	b = putInt(b, int64(row.Stop))
+	if b = putBool(b, row.Scored); row.Scored {
+		b = putFloat(b, row.Score)
+	}
+	return b
 }
 
-func (r *reader) rowResult() RowResult {
-	return RowResult{
+func (r *reader) rowResult(held bool) RowResult {
+	last := Drop
+	if held {
+		last = Truncate
+	}
+	row := RowResult{
 		Req:    ReqID(r.uint()),
 		Output: r.output(),
 		Dest:   r.peer(),
-		Action: Action(r.code(byte(Drop), "action")),
+		Action: Action(r.code(byte(last), "action")),
 		Budget: r.int(),
 		State:  r.bytes(),
 		Fields: r.bytes(),
 		Fault:  r.string(),
 		Router: r.string(),
 	}
+	if held {
+		row.At, row.Hold, row.Stop, row.Scored = r.int(), r.int(), r.int(), r.bool()
+		if row.Scored {
+			row.Score = r.float()
+		}
+	}
+	return row
 }
 
 func putOutput(b []byte, o *Output) []byte {
@@ -331,50 +383,5 @@ func (r *reader) forecast() *Forecast {
 		}),
 		Share:   r.vectors(),
 		Latency: r.int64(),
-	}
-}
-
-func putPeerReq(b []byte, m *PeerReq) []byte {
-	b = putBool(b, m != nil)
-	if m == nil {
-		return b
-	}
-	b = putUint(b, uint64(m.ID))
-	b = putInt(b, int64(m.From))
-	b = putUint(b, uint64(m.Hop))
-	b = putInt(b, int64(m.Loc))
-	b = putTokens(b, m.Suffix)
-	b = putInts(b, m.Seen)
-	b = append(b, byte(m.Status))
-	b = putInt(b, int64(m.Budget))
-	b = putInt(b, int64(m.Limits.PromptLen))
-	b = putInt(b, int64(m.Limits.MaxLen))
-	b = putTokens(b, m.Limits.EOS)
-	b = putSampling(b, m.Sampling)
-	b = putString(b, m.State)
-	b = putString(b, m.Fields)
-	b = putString(b, m.Router)
-	return putString(b, m.Err)
-}
-
-func (r *reader) peerReq() *PeerReq {
-	if !r.bool() {
-		return nil
-	}
-	return &PeerReq{
-		ID:       ReqID(r.uint()),
-		From:     r.peer(),
-		Hop:      uint32(r.bounded(math.MaxUint32, "the hop")),
-		Loc:      r.int(),
-		Suffix:   r.tokens(),
-		Seen:     r.ints(),
-		Status:   Status(r.code(byte(Resend), "status")),
-		Budget:   r.int(),
-		Limits:   Limits{PromptLen: r.int(), MaxLen: r.int(), EOS: r.tokens()},
-		Sampling: r.sampling(),
-		State:    r.bytes(),
-		Fields:   r.bytes(),
-		Router:   r.string(),
-		Err:      r.string(),
 	}
 }

@@ -21,16 +21,25 @@ import (
 //	 11 tell-busy    int n, int at
 //	 12 preempt      uint req, int n
 //	 13 run-batch    batch?, whose rows end with int cached, int... blocks
+//	 14 emit         uint req, int pos, int token, int wrote
+//	 15 send-peer    uint req, int to, peerreq?, with what it holds back
 //	batch   = uint id, byte rule, int ready, int b, row...
 //	row     = uint req, int start, int... tokens, bool sample, bool prefill,
 //	          int recomputed, int waited, int promptlen, sampling
 //
-// A batch is written as 3 where no row says where its KV is.
+// A batch is written as 3 where no row says where its KV is, an emit as 6 where
+// who emits the token wrote it, and a message as 4 where it tells nothing of
+// tokens held back.
 func AppendCommand(dst []byte, cmd *Command) []byte {
 	kind := byte(cmd.Kind)
 	placed := cmd.Kind == RunBatch && cmd.Batch.placed()
-	if placed {
+	switch {
+	case placed:
 		kind = runPlaced
+	case cmd.Kind == Emit && cmd.Wrote != 0:
+		kind = emitWrote
+	case cmd.Kind == SendPeer && cmd.Peer.held():
+		kind = sendHeld
 	}
 	b := append(dst, kind)
 	switch cmd.Kind {
@@ -45,13 +54,16 @@ func AppendCommand(dst []byte, cmd *Command) []byte {
 	case SendPeer:
 		b = putUint(b, uint64(cmd.Req))
 		b = putInt(b, int64(cmd.To))
-		b = putPeerReq(b, cmd.Peer)
+		b = putPeerReq(b, cmd.Peer, kind == sendHeld)
 	case TellActive:
 		b = putInt(b, int64(cmd.N))
 	case Emit:
 		b = putUint(b, uint64(cmd.Req))
 		b = putInt(b, int64(cmd.Pos))
 		b = putInt(b, int64(cmd.Token))
+		if kind == emitWrote {
+			b = putInt(b, int64(cmd.Wrote))
+		}
 	case Finish:
 		b = putUint(b, uint64(cmd.Req))
 		b = append(b, byte(cmd.Reason))
@@ -77,9 +89,14 @@ func AppendCommand(dst []byte, cmd *Command) []byte {
 	return b
 }
 
-// runPlaced is the stored kind of a batch whose rows name their KV blocks; those
-// of the first sessions did not.
-const runPlaced = 13
+// The stored kinds of a batch whose rows name their KV blocks, of an emit that
+// names the writer and of a message that tells of tokens held back; those of the
+// first sessions did not.
+const (
+	runPlaced = 13
+	emitWrote = 14
+	sendHeld  = 15
+)
 
 func (batch *Batch) placed() bool {
 	return batch != nil && slices.ContainsFunc(batch.Rows, func(r Row) bool { return r.Cached != 0 || len(r.Blocks) > 0 })
@@ -103,16 +120,21 @@ func DecodeCommand(src []byte) (cmd Command, n int, err error) {
 	case runPlaced:
 		cmd.Kind = RunBatch
 		cmd.Batch = r.batch(true)
-	case SendPeer:
+	case SendPeer, sendHeld:
 		cmd.Req = ReqID(r.uint())
 		cmd.To = r.peer()
-		cmd.Peer = r.peerReq()
+		cmd.Peer = r.peerReq(cmd.Kind == sendHeld)
+		cmd.Kind = SendPeer
 	case TellActive:
 		cmd.N = r.int()
-	case Emit:
+	case Emit, emitWrote:
 		cmd.Req = ReqID(r.uint())
 		cmd.Pos = r.int()
 		cmd.Token = r.token()
+		if cmd.Kind == emitWrote {
+			cmd.Wrote = r.peer()
+		}
+		cmd.Kind = Emit
 	case Finish:
 		cmd.Req = ReqID(r.uint())
 		cmd.Reason = Reason(r.code(byte(ReasonError), "reason"))

@@ -41,7 +41,7 @@ func genSampling(t *rapid.T) event.Sampling {
 }
 
 func genPeerReq(t *rapid.T) *event.PeerReq {
-	return &event.PeerReq{
+	m := &event.PeerReq{
 		ID: genReq.Draw(t, "id"), From: genPeer.Draw(t, "from"), Hop: rapid.Uint32().Draw(t, "hop"),
 		Loc: rapid.Int().Draw(t, "loc"), Suffix: genTokens.Draw(t, "suffix"), Seen: genInts.Draw(t, "seen"),
 		Status: event.Status(rapid.IntRange(0, int(event.Resend)).Draw(t, "status")),
@@ -52,10 +52,15 @@ func genPeerReq(t *rapid.T) *event.PeerReq {
 		Sampling: genSampling(t), State: genBytes.Draw(t, "state"), Fields: genBytes.Draw(t, "fields"),
 		Router: genText.Draw(t, "router"), Err: genText.Draw(t, "err"),
 	}
+	if rapid.Bool().Draw(t, "held") {
+		m.Hold, m.Emitted = rapid.Int().Draw(t, "hold"), rapid.Int().Draw(t, "emitted")
+		m.Writers, m.Cut = orNil(rapid.SliceOfN(genPeer, 0, 4)).Draw(t, "writers"), rapid.Bool().Draw(t, "cut")
+	}
+	return m
 }
 
 func genRowResult(t *rapid.T) event.RowResult {
-	return event.RowResult{
+	r := event.RowResult{
 		Req: genReq.Draw(t, "req"),
 		Output: event.Output{
 			Token: rapid.Int32().Draw(t, "token"), Entropy: genFloat.Draw(t, "entropy"),
@@ -69,6 +74,14 @@ func genRowResult(t *rapid.T) event.RowResult {
 		Budget: rapid.Int().Draw(t, "budget"), State: genBytes.Draw(t, "state"), Fields: genBytes.Draw(t, "fields"),
 		Fault: genText.Draw(t, "fault"), Router: genText.Draw(t, "router"),
 	}
+	if rapid.Bool().Draw(t, "held") {
+		r.Action = event.Action(rapid.IntRange(0, int(event.Truncate)).Draw(t, "action"))
+		r.At, r.Hold, r.Stop = rapid.Int().Draw(t, "position"), rapid.Int().Draw(t, "hold"), rapid.Int().Draw(t, "stop")
+		if r.Scored = rapid.Bool().Draw(t, "scored"); r.Scored {
+			r.Score = genFloat.Draw(t, "score")
+		}
+	}
+	return r
 }
 
 func genEvent(t *rapid.T, kind event.Kind) event.Event {
@@ -97,6 +110,7 @@ func genEvent(t *rapid.T, kind event.Kind) event.Event {
 		ev.Verdict = event.Verdict{
 			Kind: event.VerdictKind(rapid.IntRange(0, 1).Draw(t, "verdict")),
 			Ids:  genTokens.Draw(t, "ids"), Fault: genText.Draw(t, "fault"),
+			Stop: rapid.IntRange(0, 40).Draw(t, "stop") / 20 * 7,
 		}
 	case event.Active:
 		ev.N = rapid.Int().Draw(t, "n")
@@ -174,6 +188,9 @@ func genCommand(t *rapid.T, kind event.CmdKind) event.Command {
 		}
 	case event.Emit:
 		cmd.Pos, cmd.Token = rapid.Int().Draw(t, "pos"), rapid.Int32().Draw(t, "token")
+		if rapid.Bool().Draw(t, "held") {
+			cmd.Wrote = genPeer.Draw(t, "wrote")
+		}
 	case event.Finish:
 		cmd.Reason = event.Reason(rapid.IntRange(0, int(event.ReasonError)).Draw(t, "reason"))
 		cmd.N, cmd.Text = rapid.Int().Draw(t, "n"), genText.Draw(t, "text")
@@ -244,13 +261,16 @@ func TestRefuses(t *testing.T) {
 	peer := func(m event.PeerReq) []byte {
 		return event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Peer: &m})
 	}
+	early := step(func(r *event.RowResult) { r.Action = event.Drop })
+	early[bytes.LastIndexByte(early, 1)] = byte(event.Truncate) // a step as the first sessions have it knows two
 	for name, tc := range map[string]struct {
 		b    []byte
 		want string
 	}{
 		"no kind":         {[]byte{0, 0}, "no event of kind 0"},
-		"unknown kind":    {[]byte{12, 0}, "no event of kind 12"},
-		"unknown action":  {step(func(r *event.RowResult) { r.Action = 2 }), "no action 2"},
+		"unknown kind":    {[]byte{14, 0}, "no event of kind 14"},
+		"unknown action":  {step(func(r *event.RowResult) { r.Action = 3 }), "no action 3"},
+		"action before 4": {early, "no action 2"},
 		"unknown status":  {peer(event.PeerReq{Status: 6}), "no status 6"},
 		"unknown verdict": {event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Verdict: event.Verdict{Kind: 2}}), "no verdict 2"},
 		"unknown policy":  {event.AppendEvent(nil, &event.Event{Kind: event.SetPolicy, Policy: &event.Policy{Kind: 5}}), "no policy 5"},
@@ -269,7 +289,7 @@ func TestRefuses(t *testing.T) {
 		want string
 	}{
 		"no kind":        {event.Command{}, "no command of kind 0"},
-		"unknown kind":   {event.Command{Kind: 14}, "no command of kind 14"},
+		"unknown kind":   {event.Command{Kind: 16}, "no command of kind 16"},
 		"unknown reason": {event.Command{Kind: event.Finish, Reason: 4}, "no reason 4"},
 		"unknown note":   {event.Command{Kind: event.Note, Note: 10}, "no note 10"},
 		"unknown rule":   {event.Command{Kind: event.RunBatch, Batch: &event.Batch{Rule: 4}}, "no rule 4"},
@@ -304,9 +324,61 @@ func TestStableBytes(t *testing.T) {
 			t.Errorf("%v: % x, want % x", tc.ev, got, tc.want)
 		}
 	}
-	cmd := event.Command{Kind: event.Emit, Req: 2, Pos: 9, Token: 70}
-	if got, want := event.AppendCommand(nil, &cmd), []byte{6, 2, 18, 0x8c, 1}; !bytes.Equal(got, want) {
-		t.Errorf("%v: % x, want % x", cmd, got, want)
+	for _, tc := range []struct {
+		cmd  event.Command
+		want []byte
+	}{
+		{event.Command{Kind: event.Emit, Req: 2, Pos: 9, Token: 70}, []byte{6, 2, 18, 0x8c, 1}},
+		{event.Command{Kind: event.Emit, Req: 2, Pos: 9, Token: 70, Wrote: 1}, []byte{14, 2, 18, 0x8c, 1, 2}},
+	} {
+		if got := event.AppendCommand(nil, &tc.cmd); !bytes.Equal(got, tc.want) {
+			t.Errorf("%v: % x, want % x", tc.cmd, got, tc.want)
+		}
+	}
+}
+
+// What a router that holds nothing back does is stored as it always was, so the
+// sessions of before and those of now are the same bytes: the new kinds are for
+// what they tell and for nothing else.
+func TestNewKindsAreForNewFields(t *testing.T) {
+	row := event.RowResult{Req: 1, Dest: 1, Action: event.Drop}
+	step := func(r event.RowResult) event.Event {
+		return event.Event{Kind: event.StepDone, Step: &event.StepResult{Rows: []event.RowResult{row, r}}}
+	}
+	message := func(change func(m *event.PeerReq)) event.PeerReq {
+		m := event.PeerReq{ID: 1, Hop: 2, Suffix: []event.Token{5}, Seen: []int{3, 4}, Status: event.Alive}
+		change(&m)
+		return m
+	}
+	kindOf := func(ev event.Event) byte { return event.AppendEvent(nil, &ev)[0] }
+	if k := kindOf(step(row)); k != byte(event.StepDone) {
+		t.Errorf("a plain step is stored as kind %d", k)
+	}
+	for _, r := range []event.RowResult{{Action: event.Truncate}, {At: 1}, {Hold: 3}, {Stop: 3}, {Scored: true}} {
+		if k := kindOf(step(r)); k != 12 {
+			t.Errorf("%+v is stored as kind %d", r, k)
+		}
+	}
+	for i, change := range []func(*event.PeerReq){
+		func(*event.PeerReq) {},
+		func(m *event.PeerReq) { m.Hold = 2 },
+		func(m *event.PeerReq) { m.Emitted = 4 },
+		func(m *event.PeerReq) { m.Writers = []event.Peer{1} },
+		func(m *event.PeerReq) { m.Cut = true },
+	} {
+		m := message(change)
+		want, wantSend := byte(13), byte(15)
+		if i == 0 {
+			want, wantSend = byte(event.PeerIn), byte(event.SendPeer)
+		}
+		cmd := event.Command{Kind: event.SendPeer, Peer: &m}
+		if k, s := kindOf(event.Event{Kind: event.PeerIn, Peer: &m}), event.AppendCommand(nil, &cmd)[0]; k != want || s != wantSend {
+			t.Errorf("%v is stored as kinds %d and %d", &m, k, s)
+		}
+	}
+	plain := message(func(*event.PeerReq) {})
+	if k := kindOf(event.Event{Kind: event.PeerIn, Peer: &plain, Verdict: event.Verdict{Stop: 4}}); k != 13 {
+		t.Errorf("a message whose ids end the answer at a stop string is stored as kind %d", k)
 	}
 }
 
@@ -339,6 +411,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.SetPolicy, At: 7, Policy: &event.Policy{Kind: event.LockStep, W: 9}}))
 	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 1, From: 1, Hop: 2, Suffix: []event.Token{5}, Seen: []int{3, 4}, Status: event.Alive}}))
 	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.StepDone, Step: &event.StepResult{Batch: 1, Rows: []event.RowResult{{Req: 1, Dest: 1}}}}))
+	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.StepDone, Step: &event.StepResult{Batch: 1, Rows: []event.RowResult{{Req: 1, Dest: 1, Action: event.Truncate, At: 9, Hold: 4, Stop: 7, Scored: true, Score: 0.5}}}}))
+	f.Add(event.AppendEvent(nil, &event.Event{Kind: event.PeerIn, Peer: &event.PeerReq{ID: 1, Hop: 2, Seen: []int{3, 4}, Hold: 2, Emitted: 3, Writers: []event.Peer{1}, Cut: true}, Verdict: event.Verdict{Stop: 7}}))
+	f.Add(event.AppendCommand(nil, &event.Command{Kind: event.Emit, Req: 1, Pos: 4, Wrote: 2}))
 	f.Add(event.AppendCommand(nil, &event.Command{Kind: event.Preempt, Req: 1, N: 12}))
 	f.Add(event.AppendCommand(nil, &event.Command{Kind: event.RunBatch, Batch: &event.Batch{ID: 1, Rows: []event.Row{{Req: 1, Tokens: []event.Token{1, 2}}}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -11,7 +11,7 @@ const (
 	RunBatch           // Batch: execute one forward step
 	SendPeer           // To, Peer: deliver a message
 	TellActive         // N: deliver Active{N} to every peer, in order with messages
-	Emit               // Req, Pos, Token: a committed token, by this core
+	Emit               // Req, Pos, Token, Wrote: a committed token, from now on the client's
 	Finish             // Req, Reason, N, Text: the request is over with N tokens (prompt included); only the front
 	Free               // Req: drop the request's KV
 	WakeAt             // At, Gen: tell Wake{Gen} at that time

@@ -113,6 +113,7 @@ type RowResult struct {
 
 	At     int     // Truncate: the position that the destination writes
 	Hold   int     // tokens that stay behind unemitted, as the router declares with hold(n)
+	Stop   int     // where the text ends if the candidate ends the answer: behind the token in which a stop string begins; 0: none is completed
 	Score  float32 // what the router's last r.score gave
 	Scored bool    // it asked for one
 }

@@ -53,8 +53,9 @@ type PeerReq struct {
 	Err      string
 
 	// Of a router that holds tokens back: how many, the length that has been
-	// emitted, who wrote the tokens behind it, and that what the receiver holds
-	// beyond Loc and Suffix was cut.
+	// emitted, who wrote the tokens behind it, and that the text has been cut
+	// since the request began: what the receiver holds beyond Loc and Suffix is in
+	// it no more. All zero where everything was emitted and nothing ever cut.
 	Hold    int
 	Emitted int
 	Writers []Peer
@@ -65,15 +66,17 @@ type PeerReq struct {
 type VerdictKind uint8
 
 // Commit takes the suffix over; Append commits the verdict's ids, which begin
-// with the suffix, as that was emitted already, and may go on behind it.
+// with the suffix, as that was committed already, and may go on behind it.
 const (
 	Commit VerdictKind = iota
 	Append
 )
 
-// Verdict is the answer of receive. A router fault leaves Commit and a text.
+// Verdict is the answer of receive. A router fault leaves Commit and a text. Stop
+// is as in a RowResult, for ids of Append that end the answer.
 type Verdict struct {
 	Kind  VerdictKind
 	Ids   []Token
 	Fault string
+	Stop  int
 }

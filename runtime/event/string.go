@@ -69,6 +69,9 @@ func (v Verdict) tail() string {
 	if v.Kind == Append {
 		s = fmt.Sprintf(" %v=%v", v.Kind, v.Ids)
 	}
+	if v.Stop != 0 {
+		s += fmt.Sprintf(" stop=%d", v.Stop)
+	}
 	if v.Fault != "" {
 		s += fmt.Sprintf(" fault=%q", v.Fault)
 	}
@@ -123,7 +126,20 @@ func (s *StepResult) String() string {
 	fmt.Fprintf(&b, "b%d", s.Batch)
 	for i := range s.Rows {
 		row := &s.Rows[i]
-		fmt.Fprintf(&b, " r%d:%d %v>%d", row.Req, row.Output.Token, row.Action, row.Dest)
+		fmt.Fprintf(&b, " r%d:%d %v", row.Req, row.Output.Token, row.Action)
+		if row.Action == Truncate {
+			fmt.Fprintf(&b, "(%d)", row.At)
+		}
+		fmt.Fprintf(&b, ">%d", row.Dest)
+		if row.Hold != 0 {
+			fmt.Fprintf(&b, " hold=%d", row.Hold)
+		}
+		if row.Stop != 0 {
+			fmt.Fprintf(&b, " stop=%d", row.Stop)
+		}
+		if row.Scored {
+			fmt.Fprintf(&b, " score=%g", row.Score)
+		}
 		if row.Budget != 0 {
 			fmt.Fprintf(&b, " budget=%d", row.Budget)
 		}
@@ -154,6 +170,12 @@ func (m *PeerReq) String() string {
 	}
 	if m.Err != "" {
 		fmt.Fprintf(&b, " err=%q", m.Err)
+	}
+	if m.held() {
+		fmt.Fprintf(&b, " hold=%d emitted=%d writers=%v", m.Hold, m.Emitted, m.Writers)
+	}
+	if m.Cut {
+		b.WriteString(" cut")
 	}
 	return b.String()
 }
@@ -194,7 +216,11 @@ func (cmd Command) String() string {
 	case TellActive:
 		return fmt.Sprintf("tell active=%d", cmd.N)
 	case Emit:
-		return fmt.Sprintf("emit r%d pos=%d token=%d", cmd.Req, cmd.Pos, cmd.Token)
+		s := fmt.Sprintf("emit r%d pos=%d token=%d", cmd.Req, cmd.Pos, cmd.Token)
+		if cmd.Wrote > 0 {
+			s += fmt.Sprintf(" by=%d", cmd.Wrote-1)
+		}
+		return s
 	case Finish:
 		s := fmt.Sprintf("finish r%d %v n=%d", cmd.Req, cmd.Reason, cmd.N)
 		if cmd.Text != "" {

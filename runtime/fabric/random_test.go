@@ -227,6 +227,7 @@ func TestLongLives(t *testing.T) {
 		"admit", "reject", "run-batch eager", "run-batch B", "run-batch guard", "run-batch look-ahead", "send-peer", "tell-active", "emit",
 		"finish stop", "finish length", "finish aborted", "finish error", "free", "wake-at", "preempt", "restart",
 		"row part", "row cached", "row recomputed", "switch without KV",
+		"truncate", "emit for another", "emit later",
 		"note dead", "note unknown", "note fault", "note cut", "note clamp", "note budget", "note kv-full", "note resend", "note timeout",
 	} {
 		if happened[name] < 5 {

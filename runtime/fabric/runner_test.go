@@ -137,6 +137,16 @@ func (r *runner) done(b *event.Batch) {
 	}
 }
 
+// cut forgets what was computed for tokens that were taken back: they are no part
+// of the text any more, so computing others in their place is no second time.
+func (r *runner) cut(id event.ReqID, n int) {
+	r.had[id] = min(r.had[id], n)
+	if h := r.kv[id]; h != nil {
+		h.n = min(h.n, n)
+		h.blocks = slices.Clip(h.blocks[:min(len(h.blocks), kv.Blocks(h.n, r.block))])
+	}
+}
+
 func (r *runner) preempt(id event.ReqID, n int) error {
 	h := r.kv[id]
 	if h == nil || h.n != n {

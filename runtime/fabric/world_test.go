@@ -2,6 +2,7 @@ package fabric_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"tokenrouter/runtime/event"
@@ -65,6 +66,7 @@ func newWorld(cfgs []sched.Config, receive fabric.Receive) (*world, error) {
 func (w *world) step(p event.Peer, ev event.Event) error {
 	ev.At = w.now
 	batch := w.f.Core(p).Running()
+	before := w.texts(p, &ev)
 	cmds := w.f.Step(p, &ev, nil)
 	switch {
 	case ev.Kind == event.StepDone && ev.Step.Err == "":
@@ -72,15 +74,57 @@ func (w *world) step(p event.Peer, ev event.Event) error {
 	case ev.Kind == event.Wake && ev.Gen == w.wake[p].Gen:
 		w.wake[p] = event.Command{}
 	}
+	w.cut(p, before, math.MaxInt)
 	return w.after(p, ev, cmds)
 }
 
 func (w *world) deliver(from, to event.Peer) error {
+	m, _ := w.f.Next(from, to)
+	before := w.texts(to, &event.Event{Peer: m.Peer})
 	ev, cmds, ok := w.f.Deliver(from, to, w.now, nil)
 	if !ok {
 		return fmt.Errorf("nothing from %d to %d", from, to)
 	}
+	most := math.MaxInt
+	if m.Peer != nil && m.Peer.Cut {
+		most = m.Peer.Loc + len(m.Peer.Suffix) // also where receive writes again what stood there
+	}
+	w.cut(to, before, most)
 	return w.after(to, ev, cmds)
+}
+
+// texts is what core p holds of the requests that an event is about.
+func (w *world) texts(p event.Peer, ev *event.Event) []sched.View {
+	var out []sched.View
+	add := func(id event.ReqID) {
+		if v, ok := w.f.Core(p).View(id); ok {
+			out = append(out, v)
+		}
+	}
+	if ev.Step != nil {
+		for i := range ev.Step.Rows {
+			add(ev.Step.Rows[i].Req)
+		}
+	}
+	if ev.Peer != nil {
+		add(ev.Peer.ID)
+	}
+	return out
+}
+
+// cut tells the runner of core p how much of each text still stands, at most so
+// much.
+func (w *world) cut(p event.Peer, before []sched.View, most int) {
+	for _, b := range before {
+		v, _ := w.f.Core(p).View(b.ID)
+		n := 0
+		for n < min(len(b.Tokens), len(v.Tokens), most) && b.Tokens[n] == v.Tokens[n] {
+			n++
+		}
+		if v.ID != 0 && n < len(b.Tokens) {
+			w.runners[p].cut(b.ID, n)
+		}
+	}
 }
 
 func (w *world) restart(p event.Peer) error {
@@ -108,10 +152,33 @@ func (w *world) after(p event.Peer, ev event.Event, cmds []event.Command) error 
 	if err := w.f.Check(); err != nil {
 		return fmt.Errorf("after %v at %d: %w", ev, p, err)
 	}
+	if err := w.final(p); err != nil {
+		return fmt.Errorf("after %v at %d: %w", ev, p, err)
+	}
 	if free, cached, used := w.f.Core(p).KV(); (free+cached+used)*w.cfgs[p].Block > w.cfgs[p].KVTokens[p] || free < 0 || cached < 0 {
 		return fmt.Errorf("INV-4: %d free, %d cached, %d used", free, cached, used)
 	}
 	return w.workConserved(p, ev)
+}
+
+// final tests what core p knows to be emitted: the client has it, and whoever
+// has the pen knows of all that the client has (INV-18, INV-19).
+func (w *world) final(p event.Peer) error {
+	c := w.f.Core(p)
+	for _, id := range c.Requests() {
+		v, _ := c.View(id)
+		text := w.text[id]
+		have := w.prompt[id] + len(text)
+		if v.Emitted > have || v.Emitted < have && (v.Phase == sched.Ready || v.Phase == sched.Running) {
+			return fmt.Errorf("INV-18: %d tokens of request %d are known to be emitted, %d are", v.Emitted, id, have)
+		}
+		for k := w.prompt[id]; k < v.Emitted; k++ {
+			if v.Tokens[k] != text[k-w.prompt[id]].token {
+				return fmt.Errorf("INV-19: position %d of request %d was emitted as %d and is %d", k, id, text[k-w.prompt[id]].token, v.Tokens[k])
+			}
+		}
+	}
+	return nil
 }
 
 func (w *world) ordered(p event.Peer, c *event.Command) error {
@@ -124,13 +191,19 @@ func (w *world) ordered(p event.Peer, c *event.Command) error {
 		if want := w.prompt[c.Req] + len(w.text[c.Req]); c.Pos != want {
 			return fmt.Errorf("INV-9: position %d follows %d", c.Pos, want-1)
 		}
-		w.text[c.Req] = append(w.text[c.Req], wrote{c.Token, p})
+		by := p
+		if c.Wrote > 0 {
+			by = c.Wrote - 1
+			w.seen["emit for another"]++
+		}
+		if v, ok := w.f.Core(p).View(c.Req); ok && c.Pos+1 < len(v.Tokens) {
+			w.seen["emit later"]++
+		}
+		w.text[c.Req] = append(w.text[c.Req], wrote{c.Token, by})
 	case event.Finish:
 		w.done[c.Req] = c.Reason
-		if c.Reason == event.ReasonStop || c.Reason == event.ReasonLength {
-			if have := w.prompt[c.Req] + len(w.text[c.Req]); c.N > have {
-				return fmt.Errorf("finished with %d tokens of %d", c.N, have)
-			}
+		if have := w.prompt[c.Req] + len(w.text[c.Req]); c.N > have {
+			return fmt.Errorf("finished with %d tokens of %d", c.N, have)
 		}
 	case event.Reject:
 		w.done[c.Req] = event.ReasonError
@@ -267,6 +340,9 @@ func (w *world) finish(p event.Peer) error {
 		v, _ := w.f.Core(p).View(b.Rows[i].Req)
 		row := w.router(p, v)
 		row.Req = b.Rows[i].Req
+		if row.Action == event.Truncate && row.At < len(v.Tokens) && row.At >= v.Emitted && row.Hold > 0 {
+			w.seen["truncate"]++
+		}
 		res.Rows = append(res.Rows, row)
 	}
 	return w.step(p, event.Event{Kind: event.StepDone, Step: res})

@@ -28,6 +28,16 @@ const (
 	Arrivals Purpose = 0x120 // when clients send
 )
 
+// Resample is which problem a resample of a bootstrap draws.
+const Resample Purpose = 0x130
+
+// Draws that train heads.
+const (
+	Split  Purpose = 0x131 // whether a problem is held out
+	Deal   Purpose = 0x132 // order of rows in an epoch
+	Weight Purpose = 0x133 // initial weights
+)
+
 // Key names one random stream.
 type Key struct {
 	Seed    uint64  // session seed

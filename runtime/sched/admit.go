@@ -67,6 +67,7 @@ func (c *Core) arrive(id event.ReqID, a *event.Arrival) {
 			EOS:       a.EOS,
 		},
 		sampling: a.Sampling,
+		emitted:  len(a.Prompt),
 		seen:     make([]int, c.n),
 		dropped:  -1,
 	}

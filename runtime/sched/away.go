@@ -51,7 +51,7 @@ func (c *Core) overdue() {
 			text := fmt.Sprintf("subserver %d (%s) has had the request for %v; the time-out is %v",
 				r.sentTo, event.Role(r.sentTo, c.n), time.Duration(c.now-r.leftAt), time.Duration(c.timeout))
 			c.note(event.NoteTimeout, r.id, int(r.sentTo), text)
-			c.finish(r, event.ReasonError, len(r.tokens), text)
+			c.finish(r, event.ReasonError, r.emitted, text)
 			continue
 		}
 		c.isBack(r)

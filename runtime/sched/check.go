@@ -53,6 +53,12 @@ func (c *Core) checkRequest(r *request) error {
 		return fmt.Errorf("INV-5: %d positions fed of %d held", r.fed, held)
 	case held > r.limits.MaxLen:
 		return fmt.Errorf("INV-9: %d tokens held of at most %d", held, r.limits.MaxLen)
+	case r.emitted < 1 || r.emitted > held || len(r.writers) != held-r.emitted:
+		return fmt.Errorf("INV-18: %d tokens emitted of %d held, with the writers of %d", r.emitted, held, len(r.writers))
+	case held-r.emitted > r.hold && (r.phase == Ready || r.phase == Running):
+		return fmt.Errorf("INV-18: %d tokens are held back and %d may be", held-r.emitted, r.hold)
+	case r.seq.Shared()*c.pool.Block() >= r.emitted && r.seq.Shared() > 0:
+		return fmt.Errorf("INV-4: %d shared blocks with %d tokens emitted: the last may be fed again, those behind it may be cut", r.seq.Shared(), r.emitted)
 	case r.phase != Ended && c.isDead(r.id):
 		return fmt.Errorf("INV-10: alive and dead at once")
 	case !c.pool.Holds(&r.seq, r.fed):

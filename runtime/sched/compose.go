@@ -86,7 +86,7 @@ func (c *Core) next(r *request) bool {
 // prefix cache for all it holds, whatever part of it is fed first. Otherwise its
 // later parts would have to be taken from others, or the first ones from it.
 func (c *Core) first(r *request) bool {
-	hit := c.pool.Match(r.tokens)
+	hit := c.pool.Match(r.tokens[:r.emitted]) // what is held back may be cut, so it must not be shared
 	need := kv.Blocks(len(r.tokens), c.pool.Block()) - hit.Blocks + c.owed(r)
 	if !c.room(r, hit, need) {
 		c.noteFull(r, need, c.pool.Spare()-c.pool.Idle(hit), 0)

@@ -69,6 +69,9 @@ func TestCheckFindsDamage(t *testing.T) {
 		{"thresholds nobody can reach", func(c *Core) { c.rule, c.w = stuck{}, 1 }, "INV-7"},
 		{"more tokens than allowed", func(c *Core) { c.reqs[6].limits.MaxLen = 1 }, "INV-9"},
 		{"it goes on behind EOS", func(c *Core) { c.reqs[6].limits.PromptLen = 1; c.reqs[6].limits.EOS = []event.Token{2} }, "INV-9"},
+		{"more emitted than held", func(c *Core) { c.reqs[6].emitted = 3 }, "INV-18"},
+		{"held back without a writer", func(c *Core) { c.reqs[6].emitted = 1 }, "INV-18"},
+		{"more held back than may be", func(c *Core) { c.reqs[6].emitted, c.reqs[6].writers = 1, []event.Peer{0} }, "INV-18"},
 		{"a request from the future", func(c *Core) { c.reqs[6].dropped = 3 }, "INV-11"},
 		{"more is known to be held than is", func(c *Core) { c.reqs[6].seen[1] = 3 }, "INV-14"},
 		{"the seen vector is lost", func(c *Core) { c.reqs[6].seen = nil }, "INV-14"},
@@ -85,7 +88,7 @@ func TestCheckFindsDamage(t *testing.T) {
 			c.pool.Take(&r.seq, c.pool.Match(text), 5)
 			r.fed, r.had, r.tokens = 4, 4, text[:4]
 			c.running.Rows[1] = event.Row{Req: 5, Start: 3, Tokens: text[3:4], Sample: true}
-			r.seen[0] = 4
+			r.seen[0], r.emitted = 4, 4
 		}, "INV-4"},
 		{"a block is held and free", func(c *Core) { seq := c.reqs[3].seq; c.pool.Release(&seq, nil) }, "INV-4"},
 		{"KV is kept of a request that is new elsewhere", func(c *Core) { c.resubmit = true }, "INV-14"},

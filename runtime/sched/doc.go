@@ -13,6 +13,7 @@
 // (what a finished step does to a request), peerin.go (messages), end.go
 // (finish, stop, cancel) and admit.go (the front).
 //
+//	hold.go     tokens that are held back, and taken back
 //	ready.go    the order of those that wait for a batch
 //	preempt.go  taking KV from the younger, and why all get on
 //	away.go     time-outs, and asking about requests that a peer has
@@ -20,6 +21,7 @@
 //	slab.go     why a step allocates nothing of its own
 //
 // testdata/*.txt shows each behaviour as a script: start with batching.txt,
-// handoff.txt and thresholds.txt, then chunks.txt, prefix.txt and preempt.txt.
+// handoff.txt and thresholds.txt, then chunks.txt, prefix.txt, preempt.txt, hold.txt
+// and truncate.txt.
 // What others do today is in sequential.txt, lockstep.txt and resubmit.txt.
 package sched

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"slices"
 
 	"tokenrouter/runtime/event"
 )
@@ -67,18 +68,19 @@ func (c *Core) mismatch(rows []event.RowResult) string {
 }
 
 // fedTo counts what a row has fed. Full blocks enter the prefix tree, but for
-// the one of the last token held: that token may be fed again for its logits,
-// and a block in the tree is never written.
+// the one of the last token emitted and what lies behind it: what is held back
+// may be cut, the last token then held may be fed again for its logits, and a
+// block in the tree is never written.
 func (c *Core) fedTo(r *request, end int) {
 	r.fed, r.had = end, max(r.had, end)
-	c.pool.Index(&r.seq, r.tokens[:min(end, len(r.tokens)-1)])
+	c.pool.Index(&r.seq, r.tokens[:min(end, r.emitted-1)])
 }
 
 // decide applies the router's decision to one finished row.
 func (c *Core) decide(r *request, d *event.RowResult) {
 	pos := len(r.tokens)
 	dest, action, budget, fields := d.Dest, d.Action, d.Budget, d.Fields
-	r.state, r.router, r.sampled = d.State, d.Router, true
+	r.state, r.router, r.sampled, r.hold = d.State, d.Router, true, max(0, d.Hold)
 	if d.Fault != "" {
 		c.note(event.NoteFault, r.id, 0, d.Fault)
 	}
@@ -87,12 +89,17 @@ func (c *Core) decide(r *request, d *event.RowResult) {
 		// KEEP, and STAY at home or HOME elsewhere: either way the front.
 		dest, action, budget, fields = event.Front, event.Keep, 0, nil
 	}
-	if action == event.Drop {
+	switch {
+	case action == event.Truncate && d.At < pos:
+		c.truncate(r, d.At)
+		c.letOut(r)
+	case action != event.Keep:
 		r.dropped = pos
-	} else {
+		c.letOut(r)
+	default:
 		c.commit(r, d.Output.Token)
 		if reason, over := r.over(); over {
-			c.end(r, reason)
+			c.end(r, reason, d.Stop)
 			return
 		}
 	}
@@ -113,11 +120,13 @@ func (c *Core) wrong(r *request, d *event.RowResult) string {
 	switch {
 	case d.Dest < 0 || int(d.Dest) >= c.n:
 		return fmt.Sprintf("there is no subserver %d among %d", d.Dest, c.n)
-	case d.Action > event.Drop:
+	case d.Action > event.Truncate:
 		return fmt.Sprintf("there is no action %d", d.Action)
-	case d.Action == event.Drop && d.Dest == c.self:
+	case d.Action == event.Truncate && d.At != pos:
+		return c.wrongCut(r, d)
+	case d.Action != event.Keep && d.Dest == c.self:
 		return fmt.Sprintf("position %d is dropped for the subserver that dropped it", pos)
-	case d.Action == event.Drop && r.dropped == pos:
+	case d.Action != event.Keep && r.dropped == pos:
 		return fmt.Sprintf("position %d is dropped here a second time", pos)
 	}
 	return ""
@@ -129,13 +138,17 @@ func (c *Core) spent(r *request) bool {
 	return c.self != event.Front && r.budget > 0 && r.wrote >= r.budget
 }
 
-// commit writes one token. Only the holder of the pen calls it, so a position is
-// emitted once, by one core (INV-9).
+// commit writes one token. Only the holder of the pen calls it.
 func (c *Core) commit(r *request, t event.Token) {
-	pos := len(r.tokens)
 	r.tokens = append(r.tokens, t)
 	r.wrote++
-	c.emit(event.Command{Kind: event.Emit, Req: r.id, Pos: pos, Token: t})
+	if r.hold == 0 && len(r.writers) == 0 {
+		c.emit(event.Command{Kind: event.Emit, Req: r.id, Pos: r.emitted, Token: t})
+		r.emitted++
+		return
+	}
+	r.writers = append(r.writers, c.self)
+	c.letOut(r)
 }
 
 // handOff passes the pen to another subserver; the request is pending here. The
@@ -155,6 +168,9 @@ func (c *Core) handOff(r *request, dest event.Peer, what event.PeerReq) {
 	copy(m.Seen, r.seen)
 	m.Limits, m.Sampling = r.limits, r.sampling
 	m.State, m.Router = r.state, r.router
+	if r.hold > 0 || len(r.writers) > 0 || r.shortened {
+		m.Hold, m.Emitted, m.Writers, m.Cut = r.hold, r.emitted, slices.Clip(r.writers), r.shortened
+	}
 	c.leaves(r)
 	if passesPen(m) {
 		c.handedTo(dest)

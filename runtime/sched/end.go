@@ -9,16 +9,29 @@ import (
 
 // end is called where the last token was committed. The front finishes; a peer
 // sends the request home as finished.
-func (c *Core) end(r *request, reason event.Reason) {
-	if c.self == event.Front {
+//
+// What a peer lets out comes to the front with a Stop ahead of the pen if it
+// completes a stop string. What the front lets out it finishes in the same step,
+// so it has to be told before: stop is where the text ends then, 0 if it does not.
+func (c *Core) end(r *request, reason event.Reason, stop int) {
+	c.flush(r)
+	switch {
+	case c.self != event.Front:
+		c.handOff(r, event.Front, event.PeerReq{Status: event.Finished})
+	case stop == 0:
 		c.finish(r, reason, len(r.tokens), "")
-		return
+	case stop <= r.limits.PromptLen || stop > len(r.tokens):
+		c.note(event.NoteUnknown, r.id, 0, fmt.Sprintf("stop at position %d dropped: no token is written there", stop-1))
+		c.finish(r, reason, len(r.tokens), "")
+	default:
+		c.stopAt(r, stop)
 	}
-	c.handOff(r, event.Front, event.PeerReq{Status: event.Finished})
 }
 
-// fail ends a request that this core cannot go on with.
+// fail ends a request that this core, which has its pen, cannot go on with. What
+// was written stands.
 func (c *Core) fail(r *request, text string) {
+	c.flush(r)
 	if c.self == event.Front {
 		c.finish(r, event.ReasonError, len(r.tokens), text)
 		return
@@ -94,7 +107,7 @@ func (c *Core) told(m *event.PeerReq) {
 	}
 	if m.Status == event.Finished && (r.phase == Ready || r.phase == Running) {
 		// The front has noted what it held itself beyond the end.
-		if cut := len(r.tokens) - max(m.Loc, r.seen[event.Front]); cut > 0 {
+		if cut := r.emitted - max(m.Loc, r.seen[event.Front]); cut > 0 {
 			c.note(event.NoteCut, r.id, cut, "")
 		}
 	}
@@ -115,8 +128,13 @@ func (c *Core) stop(id event.ReqID, pos int) {
 	if r.phase == Waiting {
 		n = len(r.tokens)
 	}
-	if cut := len(r.tokens) - n; cut > 0 {
-		c.note(event.NoteCut, id, cut, "")
+	c.stopAt(r, n)
+}
+
+// stopAt finishes a request whose text ends at a stop string, with n tokens.
+func (c *Core) stopAt(r *request, n int) {
+	if cut := r.emitted - n; cut > 0 {
+		c.note(event.NoteCut, r.id, cut, "")
 	}
 	c.finish(r, event.ReasonStop, n, "")
 }
@@ -125,7 +143,7 @@ func (c *Core) stop(id event.ReqID, pos int) {
 // pos, counts, also where a peer wrote it and has not handed it over.
 func (c *Core) cancel(id event.ReqID, pos int) {
 	if r := c.ending(id, "cancel"); r != nil {
-		c.finish(r, event.ReasonAborted, max(len(r.tokens), min(pos, r.limits.MaxLen)), "")
+		c.finish(r, event.ReasonAborted, max(r.emitted, min(pos, r.limits.MaxLen)), "")
 	}
 }
 

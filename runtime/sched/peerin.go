@@ -71,7 +71,7 @@ func (c *Core) pen(m *event.PeerReq, v *event.Verdict) {
 	case m.Status == event.Error:
 		c.fail(r, m.Err)
 	case over || m.Status == event.Finished:
-		c.end(r, reason)
+		c.end(r, reason, 0)
 	default:
 		c.received(r, m, v)
 	}
@@ -101,7 +101,10 @@ func (c *Core) malformed(r *request, m *event.PeerReq) string {
 	if r != nil {
 		limits, held = r.limits, len(r.tokens)
 	}
-	end := max(m.Loc+len(m.Suffix), held)
+	end := m.Loc + len(m.Suffix)
+	if !holdsBack(m) {
+		end = max(end, held)
+	}
 	pool := c.pool.Total() * c.pool.Block()
 	switch {
 	case m.Loc < 0 || end < 1 || limits.PromptLen < 1:
@@ -112,6 +115,8 @@ func (c *Core) malformed(r *request, m *event.PeerReq) string {
 		return fmt.Sprintf("a message of subserver %d knows %d subservers in place of %d", m.From, len(m.Seen), c.n)
 	case slices.Min(m.Seen) < 0 || slices.Max(m.Seen) > end:
 		return fmt.Sprintf("a message of subserver %d believes in lengths that nobody can hold", m.From)
+	case holdsBack(m):
+		return c.wrongHold(r, m, limits.PromptLen)
 	}
 	return ""
 }
@@ -122,6 +127,7 @@ func (c *Core) refuse(r *request, m *event.PeerReq, why string) {
 	if r != nil {
 		c.isBack(r)
 		r.hop = m.Hop
+		c.shorten(r, r.emitted) // the rest may be in no text any more
 		c.fail(r, why)
 		return
 	}
@@ -133,6 +139,9 @@ func (c *Core) refuse(r *request, m *event.PeerReq, why string) {
 // take brings what this core knows up to the message: own tokens stay as far as
 // the suffix agrees and are cut only where it differs (INV-14).
 func (c *Core) take(r *request, m *event.PeerReq) {
+	if holdsBack(m) && m.Loc < r.dropped {
+		r.dropped = -1 // another truncated below it, so that position is behind another text
+	}
 	tail := r.tokens[m.Loc:]
 	same := 0
 	for same < min(len(tail), len(m.Suffix)) && tail[same] == m.Suffix[same] {
@@ -144,7 +153,10 @@ func (c *Core) take(r *request, m *event.PeerReq) {
 			c.cut(r, at)
 		}
 		r.tokens = append(r.tokens, rest...)
+	} else if end := m.Loc + same; holdsBack(m) && end < len(r.tokens) {
+		c.cut(r, end)
 	}
+	c.takeHeld(r, m)
 	r.hop = m.Hop
 	r.seen = append(r.seen[:0], m.Seen...)
 	r.seen[c.self] = len(r.tokens)
@@ -177,7 +189,7 @@ func (c *Core) received(r *request, m *event.PeerReq, v *event.Verdict) {
 		c.note(event.NoteFault, r.id, 0, v.Fault)
 	}
 	if v.Kind == event.Append && v.Fault == "" {
-		if c.appended(r, m, v.Ids) {
+		if c.appended(r, m, v) {
 			return
 		}
 	}
@@ -190,12 +202,12 @@ func (c *Core) received(r *request, m *event.PeerReq, v *event.Verdict) {
 }
 
 // appended commits the ids that stand in place of the suffix. What the suffix
-// brings was emitted by the core that committed it, so the ids may go on behind
-// it and not against it; else the whole suffix stands and the router is at
+// brings was committed by another core, so the ids may go on behind it and not
+// against it; else the whole suffix stands and the router is at
 // fault. What goes beyond the budget is cut (INV-12). It returns true if the
 // request ended.
-func (c *Core) appended(r *request, m *event.PeerReq, ids []event.Token) bool {
-	known := r.tokens[m.Loc:]
+func (c *Core) appended(r *request, m *event.PeerReq, v *event.Verdict) bool {
+	known, ids := r.tokens[m.Loc:], v.Ids
 	if len(ids) < len(known) || !slices.Equal(ids[:len(known)], known) {
 		c.note(event.NoteFault, r.id, 0, fmt.Sprintf("APPEND of %d ids contradicts the %d tokens already emitted from position %d; they are taken over", len(ids), len(known), m.Loc))
 		return false
@@ -211,7 +223,7 @@ func (c *Core) appended(r *request, m *event.PeerReq, ids []event.Token) bool {
 			c.note(event.NoteCut, r.id, cut, "")
 		}
 		if over {
-			c.end(r, reason)
+			c.end(r, reason, v.Stop)
 		}
 		return over
 	}

@@ -23,8 +23,9 @@ import (
 //	o holds none: it gets what it needs once those that hold KV have no seats.
 //	Nobody younger that holds none overtakes it, but for those that were ready
 //	before it came, so the holders only get fewer: each of their steps feeds,
-//	writes or drops, a position is dropped at most once per subserver, and so
-//	each ends, leaves for a peer or is robbed by an older one that goes on.
+//	writes, drops or truncates, of which a request can do only so much
+//	(hold.go), and so each ends, leaves for a peer or is robbed by an older one
+//	that goes on.
 //	Under Resubmit o holds none wherever it comes, and who comes back does not
 //	either.
 //

@@ -35,6 +35,7 @@ func (p Phase) String() string {
 // request is what one core knows of a request.
 //
 //	tokens  [ prompt | written by any subserver        ]  held = len(tokens)
+//	client  [ emitted: final      |  held back: writers ]  emitted <= held
 //	KV      [ fed positions              |  not yet fed ]  fed <= held
 //
 // After a step that sampled, fed is held-1 where it committed and held where it
@@ -52,7 +53,13 @@ type request struct {
 	limits   event.Limits
 	sampling event.Sampling
 
-	seen    []int  // per subserver: the length it is known to hold
+	emitted   int          // length that has been emitted, as far as this core knows
+	hold      int          // tokens that the last decision holds back
+	writers   []event.Peer // who wrote the tokens held back; only ever appended to, or replaced
+	shortened bool         // tokens were truncated: others may hold what is in no text any more
+	truncated int          // the position that this core last truncated to, 0 if none
+
+	seen    []int  // per subserver: the length of this text it is known to hold
 	hop     uint32 // of the last hand-off this core took part in
 	sent    *event.PeerReq
 	sentTo  event.Peer
@@ -75,7 +82,7 @@ type request struct {
 func (r *request) clone() *request {
 	q := *r
 	// The spare capacity belongs to the original.
-	q.tokens = slices.Clip(r.tokens)
+	q.tokens, q.writers = slices.Clip(r.tokens), slices.Clip(r.writers)
 	q.seen = slices.Clone(r.seen)
 	q.seq = r.seq.Clone()
 	return &q
@@ -105,6 +112,8 @@ type View struct {
 	ID        event.ReqID
 	Phase     Phase
 	Tokens    []event.Token // all token ids held here, prompt first
+	Emitted   int           // how many of them have been emitted, as far as this subserver knows
+	Hold      int           // tokens that the router holds back
 	Fed       int           // positions in this subserver's KV
 	PromptLen int
 	MaxLen    int // prompt and new tokens together
@@ -131,6 +140,8 @@ func (c *Core) View(id event.ReqID) (v View, ok bool) {
 		ID:        r.id,
 		Phase:     r.phase,
 		Tokens:    r.suffix(0),
+		Emitted:   r.emitted,
+		Hold:      r.hold,
 		Fed:       r.fed,
 		PromptLen: r.limits.PromptLen,
 		MaxLen:    r.limits.MaxLen,

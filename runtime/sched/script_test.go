@@ -31,7 +31,7 @@ import (
 //	policy ahead step=(6ms,28ms) share0=(650000,350000) share1=(1000000,0) latency=1ms W=60ms
 //	arrive r1 prompt=(1,2,3) max=4 eos=9
 //	dispatch 0                              start a batch at subserver 0 if the policy says so
-//	done 0 r1=(7,keep,0) r2=(8,drop,1,budget=2,fields=h,state=s,fault=text)
+//	done 0 r1=(7,keep,0) r2=(8,drop,1,budget=2,fields=h,state=s,fault=text) r3=(9,truncate,1,at=5,hold=3)
 //	                                        answers the rows that sampled
 //	fail 0 err=text                         the runner failed
 //	deliver 0->1 [append=(5,6)] [fault=text]
@@ -40,6 +40,7 @@ import (
 //	stop r1 pos=4 | cancel r1 [pos=6] | wake 0 gen=1
 //	repeat                                  the message delivered last arrives once more
 //	inject 1 r1 from=0 hop=1 loc=3 suffix=(4,5) seen=(5,5) status=alive prompt=2 max=9
+//	       [hold=2 emitted=4 writers=(0) cut]
 //	restart 1                               the subserver forgets everything
 //	show                                    every core and what it knows
 //
@@ -154,7 +155,7 @@ func (s *script) do(cmd string, a args) error {
 		}
 		s.verdict = event.Verdict{Fault: a.str("fault")}
 		if a.vals("append") != nil {
-			s.verdict.Kind, s.verdict.Ids = event.Append, a.tokens("append")
+			s.verdict.Kind, s.verdict.Ids, s.verdict.Stop = event.Append, a.tokens("append"), a.num("stop")
 		}
 		return s.deliver(from, to)
 	case "flush":
@@ -234,6 +235,14 @@ func (s *script) done(a args) error {
 				row.Output.Token = event.Token(n)
 			case i == 1 && v == "drop":
 				row.Action = event.Drop
+			case i == 1 && v == "truncate":
+				row.Action = event.Truncate
+			case key == "at":
+				row.At, _ = strconv.Atoi(val)
+			case key == "stop":
+				row.Stop, _ = strconv.Atoi(val)
+			case key == "hold":
+				row.Hold, _ = strconv.Atoi(val)
 			case i == 1 && v == "keep":
 			case i == 2:
 				row.Dest = event.Peer(n)
@@ -260,6 +269,10 @@ func (s *script) inject(a args) {
 		ID: a.req(1), From: event.Peer(a.num("from")), Hop: uint32(a.num("hop")), Loc: a.num("loc"),
 		Suffix: a.tokens("suffix"), Seen: a.nums("seen"),
 		Limits: event.Limits{PromptLen: a.num("prompt"), MaxLen: a.num("max")},
+		Hold:   a.num("hold"), Emitted: a.num("emitted"), Cut: a.has("cut"),
+	}
+	for _, p := range a.nums("writers") {
+		m.Writers = append(m.Writers, event.Peer(p))
 	}
 	for st := event.New; st <= event.Resend; st++ {
 		if st.String() == a.str("status") {
@@ -282,6 +295,9 @@ func (s *script) show() {
 		for _, id := range c.Requests() {
 			v, _ := c.View(id)
 			fmt.Fprintf(&s.out, "   r%d %v held=%d fed=%d hop=%d tokens=%v", id, v.Phase, len(v.Tokens), v.Fed, v.Hop, v.Tokens)
+			if v.Emitted < len(v.Tokens) {
+				fmt.Fprintf(&s.out, " emitted=%d", v.Emitted)
+			}
 			if len(v.State)+len(v.Fields) > 0 {
 				fmt.Fprintf(&s.out, " state=%s fields=%s", v.State, v.Fields)
 			}

@@ -72,7 +72,7 @@ func watch(s *sim.Sim, log *[]entry) {
 // A clone made at any event continues as its original, byte for byte, whatever
 // the one does that runs first; and the original is none the worse (case E11).
 func TestCloneContinues(t *testing.T) {
-	for name, make := range map[string]func(testing.TB, uint64) sim.Config{"open": open, "full": full} {
+	for name, make := range map[string]func(testing.TB, uint64) sim.Config{"open": open, "full": full, "held": held} {
 		for seed := range uint64(5) {
 			cfg := make(t, seed)
 			cfg.WarmUp, cfg.Until = second/2, 4*second

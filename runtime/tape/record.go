@@ -28,6 +28,15 @@ type Record struct {
 	Host    Host
 }
 
+// Writer is the subserver that wrote the token of an emit. It is the one that
+// emits it, unless the token was held back when the request went on.
+func (r *Record) Writer() event.Peer {
+	if r.Command != nil && r.Command.Wrote > 0 {
+		return r.Command.Wrote - 1
+	}
+	return r.Core
+}
+
 // Load is how full a subserver is.
 type Load struct {
 	Ready   int // could be in the next batch here
@@ -51,6 +60,8 @@ type Request struct {
 	Question  string      `json:"question"`
 	Answer    string      `json:"answer,omitempty"`
 	HasAnswer bool        `json:"has_answer,omitempty"`
+	Family    string      `json:"family,omitempty"` // that right answers are counted by
+	Check     string      `json:"check,omitempty"`  // how an answer is judged, in JSON; empty: literally by Answer
 }
 
 // Result is how a request ended for its client.
@@ -99,7 +110,7 @@ type Knob struct {
 	Default float64 `json:"default"`
 	Old     float64 `json:"old"`
 	New     float64 `json:"new"`
-	Source  string  `json:"source"` // file, slider, flag
+	Source  string  `json:"source"` // file, head, slider, flag
 	Hash    string  `json:"hash,omitempty"`
 }
 

@@ -80,6 +80,16 @@ func New(first int, stops []string) (*Stage, error) {
 	return s, nil
 }
 
+// Clone returns a stage that goes on as s would, and leaves s as it is.
+func (s *Stage) Clone() *Stage {
+	d := *s
+	d.waiting, d.scratch = maps.Clone(s.waiting), nil
+	d.raw, d.rawPos = slices.Clone(s.raw), slices.Clone(s.rawPos)
+	d.held, d.heldPos = slices.Clone(s.held), slices.Clone(s.heldPos)
+	d.stops = slices.Clone(s.stops)
+	return &d
+}
+
 // Next is the position behind the tokens that came without a gap.
 func (s *Stage) Next() int { return s.next }
 

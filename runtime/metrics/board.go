@@ -49,34 +49,36 @@ type answers struct{ right, checked int }
 // Board folds a tape into what the board shows. Its memory is bounded by the
 // number of active requests. It belongs to one goroutine.
 type Board struct {
-	clock   running
-	ledger  ledger
-	cores   []core
-	window  *window
-	series  series
-	changes changes
-	view    slot // scratch of Snapshot
-	began   bool // work has been seen
-	epoch   int
-	answers answers
-	plan    *tape.Plan
-	policy  string // thresholds in force, as event.Policy.Form writes them
-	guard   int64  // W in ns, 0 while it is not known
-	virtual bool   // time is: its speed means nothing
+	clock    running
+	ledger   ledger
+	cores    []core
+	window   *window
+	series   series
+	changes  changes
+	view     slot // scratch of Snapshot
+	began    bool // work has been seen
+	epoch    int
+	answers  answers
+	families families // of them
+	plan     *tape.Plan
+	policy   string // thresholds in force, as event.Policy.Form writes them
+	guard    int64  // W in ns, 0 while it is not known
+	virtual  bool   // time is: its speed means nothing
 }
 
 // NewBoard returns the fold of a tape of the given number of subservers.
 func NewBoard(peers int) *Board {
 	peers = max(peers, 1)
 	return &Board{
-		clock:   newRunning(),
-		ledger:  newLedger(false),
-		cores:   make([]core, peers),
-		window:  newWindow(peers),
-		series:  newSeries(peers),
-		changes: newChanges(),
-		view:    slot{peers: make([]peerCount, peers)},
-		policy:  eager,
+		clock:    newRunning(),
+		ledger:   newLedger(false),
+		cores:    make([]core, peers),
+		window:   newWindow(peers),
+		series:   newSeries(peers),
+		families: newFamilies(),
+		changes:  newChanges(),
+		view:     slot{peers: make([]peerCount, peers)},
+		policy:   eager,
 	}
 }
 
@@ -89,8 +91,8 @@ func (b *Board) Add(r *tape.Record) {
 			b.event(r.Core, r.Event, t, at)
 		}
 	case tape.KindCommand:
-		if r.Command != nil && b.valid(r.Core) {
-			b.command(r.Core, r.Command, t)
+		if p := r.Writer(); r.Command != nil && b.valid(p) {
+			b.command(p, r.Command, t)
 		}
 	case tape.KindLoad:
 		if r.Load != nil && b.valid(r.Core) {
@@ -213,7 +215,7 @@ func (b *Board) stepDone(p event.Peer, s *event.StepResult, t int64) {
 	n.stepNs, n.execNs = max(t-c.started, 0), max(s.ExecNs, 0)
 	n.rows = int64(len(s.Rows))
 	for i := range s.Rows {
-		if s.Rows[i].Action == event.Drop && b.ledger.drop(s.Rows[i].Req, p) {
+		if b.ledger.row(&s.Rows[i], p) {
 			n.dropped++
 		}
 	}
@@ -236,12 +238,21 @@ func (b *Board) command(p event.Peer, cmd *event.Command, t int64) {
 			return
 		}
 		if e := b.ledger.active[cmd.Peer.ID]; e != nil {
-			e.dropped = event.None
 			e.move(travels, cmd.To, t)
+		}
+		for _, w := range b.ledger.left(cmd.Peer) {
+			if b.valid(w) {
+				b.count(w, &peerCount{dropped: 1, taken: 1})
+			}
 		}
 	case event.Preempt:
 		b.advance(t)
 		b.count(p, &peerCount{preempted: 1})
+	case event.Note:
+		if cmd.Note == event.NoteFault && b.ledger.fault(cmd, p) {
+			b.advance(t)
+			b.undrop(p)
+		}
 	case event.Emit:
 		b.emit(p, cmd, t)
 	case event.Reject:
@@ -284,14 +295,19 @@ func (b *Board) emit(p event.Peer, cmd *event.Command, t int64) {
 		return
 	}
 	b.token(p, em.switched, t, 1)
-	cur, sum := b.window.peer(p)
 	if em.undrop {
-		cur.dropped--
-		sum.dropped--
+		b.undrop(p)
 	}
 	if em.timed {
 		b.window.gap(em.first, em.wait)
 	}
+}
+
+// undrop takes back a dropped candidate that was committed after all.
+func (b *Board) undrop(p event.Peer) {
+	cur, sum := b.window.peer(p)
+	cur.dropped--
+	sum.dropped--
 }
 
 // token counts a token of a core, or takes one back with n = -1.
@@ -328,16 +344,15 @@ func (b *Board) finish(cmd *event.Command, t int64) {
 func (b *Board) host(h tape.Host, t, at int64) {
 	switch h := h.(type) {
 	case *tape.Result:
-		if !h.Checked {
-			return
-		}
-		if epoch, known := b.ledger.epoch(h.Req); known && epoch == b.epoch {
-			b.answers.checked++
+		epoch, known := b.ledger.epoch(h.Req)
+		counts := h.Checked && known && epoch == b.epoch
+		b.families.ended(h, counts)
+		if counts {
+			b.answers.count(h.Correct)
 			b.changes.answered(h.Correct)
-			if h.Correct {
-				b.answers.right++
-			}
 		}
+	case *tape.Request:
+		b.families.asked(h)
 	case *tape.Plan:
 		b.plan = h
 	case *tape.Router:
@@ -384,5 +399,6 @@ func (b *Board) changed(c change, t, at int64) {
 	if c.kind == MarkRouter || c.kind == MarkKnob {
 		b.epoch++
 		b.answers = answers{}
+		clear(b.families.counts)
 	}
 }

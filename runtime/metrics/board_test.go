@@ -1,6 +1,8 @@
 package metrics_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,9 +205,21 @@ func TestRightStartsAgain(t *testing.T) {
 		s.finish(at, id, 1)
 		s.host(at, &tape.Result{Req: id, Checked: true, Correct: ok})
 	}
-	s.arrive(0, 1, 1)
-	s.arrive(0, 2, 1)
+	ask := func(at int64, id event.ReqID, family string) {
+		s.host(at, &tape.Request{Req: id, Family: family})
+		s.arrive(at, id, 1)
+	}
+	families := func(name string, want ...string) {
+		var got []string
+		for _, f := range b.Snapshot(60 * ms).Families {
+			got = append(got, fmt.Sprintf("%s %d/%d", f.Family, f.Correct, f.Total))
+		}
+		same(t, name, strings.Join(got, ", "), strings.Join(want, ", "))
+	}
+	ask(0, 1, "sort")
+	ask(0, 2, "units")
 	answer(10*ms, 1, true)
+	families("families", "sort 1/1")
 	snap := b.Snapshot(20 * ms)
 	same(t, "checked", snap.Checked, 1)
 	same(t, "right", snap.Right, 1)
@@ -213,12 +227,14 @@ func TestRightStartsAgain(t *testing.T) {
 	same(t, "checked at the reload", b.Snapshot(20*ms).Checked, 0)
 	answer(30*ms, 2, false) // began under the old router
 	same(t, "checked of the old", b.Snapshot(30*ms).Checked, 0)
-	s.arrive(30*ms, 3, 1)
+	families("families of the old")
+	ask(30*ms, 3, "units")
 	answer(40*ms, 3, false)
-	s.arrive(40*ms, 4, 1)
+	ask(40*ms, 4, "sort")
 	s.host(45*ms, &tape.Setting{Setting: "concurrency", Old: "4", New: "8"})
 	answer(50*ms, 4, true)
 	s.host(51*ms, &tape.Result{Req: 9, Checked: false, Correct: true})
+	families("families of the new", "sort 1/1", "units 0/1")
 	snap = b.Snapshot(60 * ms)
 	same(t, "checked of the new", snap.Checked, 2)
 	same(t, "right of the new", snap.Right, 1)

@@ -6,7 +6,7 @@
 // The invariant that matters: a fold sees nothing but records and the time it is
 // asked for. It has no clock, so a live run, a replayed session and a simulation
 // give the same figures, and asking changes nothing. Emitted tokens are counted
-// once each, under the subserver that committed them, so the counts by role add
+// once each, under the subserver that wrote them, so the counts by role add
 // up to the total.
 //
 // Time inside a fold is running time: session time (ns since the session began)
@@ -14,6 +14,9 @@
 //
 // Definitions, the same on every screen and in every file:
 //   - tokens: Emit commands, less what Finish cut; EOS counts, the prompt does not.
+//     They belong to who wrote them, also where another subserver emitted them, and
+//     to the moment at which they were emitted, also where a router held them back:
+//     TTFT and ITL are those of the client.
 //   - large share: tokens of the last subserver / tokens. Alone, a model is small.
 //   - switches per token: changes of writer along a request's positions / tokens.
 //   - TTFT: from the arrival at the front to the first Emit.
@@ -24,7 +27,8 @@
 //     to the last token.
 //   - speed of a user: tokens/s of one request from its first token to its last.
 //   - rows/s: candidates drawn; each was committed, dropped, or came too late for
-//     a request that had ended.
+//     a request that had ended. Dropped are also those that were committed and taken
+//     back before they were emitted (truncated), at the subserver that drew them.
 //   - busy: a batch is running; waits for B: idle with 0 < ready < B; idle: the rest.
 //   - prefix hits: prompt positions that a prefill found in the prefix cache / prompt
 //     positions of prefills. Recomputed: positions fed again after their KV was taken.

@@ -17,6 +17,10 @@ const minRows = 20
 type EstimatorOptions struct {
 	HalfLife     float64 // decode rows of a subserver, default DefaultHalfLife
 	StepHalfLife float64 // batches, default cost.DefaultHalfLife
+
+	// Whole counts the runs of steps of the whole session as well, for
+	// [Estimator.Lengths].
+	Whole bool
 }
 
 // Estimator folds a tape into what the throughput model needs: where rows go,
@@ -24,7 +28,9 @@ type EstimatorOptions struct {
 // as the model assumes.
 //
 // What counts is what the cores did, not what the router said: a row went where
-// the request went after it, and committed what its core emitted. Faults, budgets
+// the request went after it, and committed what its core emitted. Where a router
+// holds tokens back, that is by how many tokens the text is longer behind the row:
+// none or fewer where some were taken back. Faults, budgets
 // and the end of a request are thereby in the figures. A row that ends its request
 // (EOS, max_tokens) goes to the front, with its token: in the closed system that
 // the model describes a request that ends is replaced at once, and its
@@ -55,9 +61,11 @@ type Estimator struct {
 type coreEstimate struct {
 	routing   routing
 	intervals intervals
+	lengths   *lengths // nil unless asked for
 	steps     stepTimes
 	cause     event.Kind // of the commands that come
 	from      event.Peer // of a PeerIn
+	heads     []int      // of the running batch: the position that each row which samples draws for
 	rows      []outcome  // of the StepDone whose commands come
 	cursor    int
 }
@@ -81,6 +89,8 @@ type outcome struct {
 	step   int // of its visit
 	dest   event.Peer
 	tokens int
+	pos    int  // of the candidate
+	held   bool // the router holds tokens back
 	sent   bool
 	failed bool
 }
@@ -97,6 +107,9 @@ func NewEstimator(peers int, o EstimatorOptions) *Estimator {
 		c := &e.cores[i]
 		c.routing = newRouting(peers, o.HalfLife)
 		c.steps = newStepTimes(o.StepHalfLife)
+		if o.Whole {
+			c.lengths = &lengths{}
+		}
 	}
 	return e
 }
@@ -138,6 +151,9 @@ func (e *Estimator) settle(p event.Peer) {
 		}
 		c.routing.add(p, o.dest, o.tokens)
 		c.intervals.add(o.step, o.sent)
+		if c.lengths != nil {
+			c.lengths.add(o.req, o.step, o.sent)
+		}
 		if o.sent {
 			if v := e.visits[o.req]; v != nil && v.from == p && v.at == o.dest {
 				v.nth = c.routing.tokens[o.dest].n
@@ -186,6 +202,11 @@ func (e *Estimator) newVisit() *visit {
 }
 
 func (e *Estimator) end(id event.ReqID) {
+	for i := range e.cores {
+		if l := e.cores[i].lengths; l != nil {
+			l.forget(id)
+		}
+	}
 	if v := e.visits[id]; v != nil {
 		delete(e.visits, id)
 		e.free = append(e.free, v)
@@ -197,7 +218,8 @@ func (e *Estimator) end(id event.ReqID) {
 func (e *Estimator) stepDone(p event.Peer, s *event.StepResult) {
 	c := &e.cores[p]
 	for i := range s.Rows {
-		id := s.Rows[i].Req
+		row := &s.Rows[i]
+		id := row.Req
 		v := e.visits[id]
 		if v == nil {
 			continue
@@ -206,8 +228,22 @@ func (e *Estimator) stepDone(p event.Peer, s *event.StepResult) {
 			v.at, v.steps, v.from = p, 0, event.None
 		}
 		v.steps++
-		c.rows = append(c.rows, outcome{req: id, step: v.steps, dest: p})
+		o := outcome{req: id, step: v.steps, dest: p}
+		if row.Hold > 0 && len(c.heads) == len(s.Rows) {
+			o.held, o.tokens, o.pos = true, 1, c.heads[i]
+		}
+		c.rows = append(c.rows, o)
 	}
+}
+
+// heads appends the positions that the rows of a batch draw for.
+func heads(dst []int, b *event.Batch) []int {
+	for i := range b.Rows {
+		if row := &b.Rows[i]; row.Sample {
+			dst = append(dst, row.Start+len(row.Tokens))
+		}
+	}
+	return dst
 }
 
 // outcome finds the row of a request in the step whose commands come. They come
@@ -231,6 +267,7 @@ func (e *Estimator) command(p event.Peer, cmd *event.Command, at int64) {
 	case event.RunBatch:
 		if cmd.Batch != nil {
 			c.steps.start(cmd.Batch, at)
+			c.heads = heads(c.heads[:0], cmd.Batch)
 		}
 	case event.Emit:
 		e.emit(p, cmd.Req)
@@ -256,7 +293,9 @@ func (e *Estimator) command(p event.Peer, cmd *event.Command, at int64) {
 func (e *Estimator) emit(p event.Peer, id event.ReqID) {
 	c := &e.cores[p]
 	if o := c.outcome(id); o != nil {
-		o.tokens++
+		if !o.held {
+			o.tokens++
+		}
 		return
 	}
 	if c.cause != event.PeerIn {
@@ -277,6 +316,9 @@ func (e *Estimator) send(p, to event.Peer, m *event.PeerReq) {
 	case event.New, event.Alive:
 		if o != nil {
 			o.dest, o.sent = to, true
+		}
+		if o != nil && o.held {
+			o.tokens = m.Loc + len(m.Suffix) - o.pos
 		}
 	case event.Finished:
 		if o != nil && p != event.Front { // the front tells everybody
@@ -333,6 +375,9 @@ func (e *Estimator) restartRouting() {
 	for i := range e.cores {
 		e.cores[i].routing.restart()
 		e.cores[i].intervals.restart()
+		if e.cores[i].lengths != nil {
+			e.cores[i].lengths = &lengths{}
+		}
 	}
 	for _, v := range e.visits {
 		v.nth = 0

@@ -22,6 +22,8 @@ type closedLoop struct {
 	now  int64
 	load [2]tape.Load
 	sink []folder
+
+	route func(p event.Peer, req event.ReqID, pos int) event.RowResult // in place of chance, if set
 }
 
 func (c *closedLoop) tell(p event.Peer, ev event.Event) {
@@ -70,7 +72,11 @@ func (c *closedLoop) finish(p event.Peer) {
 		pos := row.Start + len(row.Tokens)
 		r := event.RowResult{Req: row.Req, Dest: event.Front, Output: event.Output{Token: 7}}
 		key := rng.Key{Seed: 11, Req: uint64(row.Req), Pos: pos}
-		if p == event.Front && key.Float64(0) < c.p {
+		switch {
+		case c.route != nil:
+			r = c.route(p, row.Req, pos)
+			r.Req = row.Req
+		case p == event.Front && key.Float64(0) < c.p:
 			r.Dest, r.Action = 1, event.Drop
 		}
 		st.Rows = append(st.Rows, r)

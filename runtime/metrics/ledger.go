@@ -22,6 +22,7 @@ type entry struct {
 	extended int        // tokens fed there since
 	been     uint64     // a bit for each subserver, up to 64, that a row of it ran on
 	dropped  event.Peer // subserver whose DROP has not been seen to leave yet
+	tail     tail       // tokens that are held back
 	place               // where the request stands
 }
 
@@ -62,7 +63,7 @@ func (l *ledger) open(id event.ReqID) *entry {
 	if n := len(l.free); n > 0 {
 		e = l.free[n-1]
 		l.free = l.free[:n-1]
-		*e = entry{writers: e.writers[:0], times: e.times[:0]}
+		*e = entry{writers: e.writers[:0], times: e.times[:0], tail: tail{writers: e.tail.writers[:0]}}
 	} else {
 		e = new(entry)
 	}
@@ -107,8 +108,10 @@ func (l *ledger) emit(id event.ReqID, pos int, by event.Peer, t int64) (em emiss
 		e.base = pos - n
 	}
 	em.wait = max(em.wait, 0)
-	em.undrop = e.dropped == by
-	e.dropped = event.None
+	if e.tail.emit(); !e.tail.holds {
+		em.undrop = e.dropped == by
+		e.dropped = event.None
+	}
 	e.writers = append(e.writers, by)
 	e.last = t
 	if l.keepTimes {
@@ -117,23 +120,44 @@ func (l *ledger) emit(id event.ReqID, pos int, by event.Peer, t int64) (em emiss
 	return em, true
 }
 
-// drop notes that p dropped its candidate for a request; false if the request had
-// ended. The DROP stands until the request leaves: should the core overrule it, p
-// emits the position after all.
-func (l *ledger) drop(id event.ReqID, p event.Peer) bool {
-	if e := l.active[id]; e != nil {
-		e.dropped = p
-		return true
+// row takes what the router decided about a candidate of p; true if it was
+// discarded. That stands until the request leaves: should the core overrule it, p
+// emits the position after all, or, where tokens are held back, says so.
+func (l *ledger) row(row *event.RowResult, p event.Peer) (dropped bool) {
+	e := l.active[row.Req]
+	if e == nil {
+		_, over := l.done[row.Req]
+		return row.Action != event.Keep && !over
 	}
-	_, over := l.done[id]
-	return !over
+	e.tail.row(row, p)
+	if row.Action == event.Keep {
+		return false
+	}
+	e.dropped = p
+	return true
 }
 
-// left notes that a request is on its way to another subserver.
-func (l *ledger) left(id event.ReqID) {
-	if e := l.active[id]; e != nil {
-		e.dropped = event.None
+// fault takes a note of p that a router is at fault; true if it overrules a
+// candidate that was counted as discarded.
+func (l *ledger) fault(cmd *event.Command, p event.Peer) bool {
+	e := l.active[cmd.Req]
+	if e == nil || !e.tail.holds || e.dropped != p || cmd.Text == e.tail.fault {
+		return false
 	}
+	e.dropped = event.None
+	e.tail.write(p)
+	return true
+}
+
+// left notes that a request is on its way to another subserver. It returns who
+// wrote the tokens that were taken back.
+func (l *ledger) left(m *event.PeerReq) (taken []event.Peer) {
+	e := l.active[m.ID]
+	if e == nil {
+		return nil
+	}
+	e.dropped = event.None
+	return e.tail.leave(m)
 }
 
 // seen says whether anything was heard of a request.

@@ -25,6 +25,8 @@ type Run struct {
 	ends    map[string]int
 	answers answers
 	faults  int
+
+	families families
 }
 
 // runCore is one subserver's part of a run.
@@ -47,6 +49,8 @@ func NewRun(peers int) *Run {
 		active: map[event.ReqID]struct{}{},
 		ends:   map[string]int{},
 		sum:    totals{tokens: make([]int64, max(peers, 1))},
+
+		families: newFamilies(),
 	}
 }
 
@@ -62,11 +66,13 @@ func (r *Run) Add(rec *tape.Record) {
 			r.event(rec.Core, rec.Event, t, at)
 		}
 	case tape.KindCommand:
-		if rec.Command != nil && r.valid(rec.Core) {
-			r.command(rec.Core, rec.Command, t, at)
+		if p := rec.Writer(); rec.Command != nil && r.valid(p) {
+			r.command(p, rec.Command, t, at)
 		}
 	case tape.KindHost:
 		switch h := rec.Host.(type) {
+		case *tape.Request:
+			r.families.asked(h)
 		case *tape.Result:
 			r.result(h)
 		case *tape.Setting:
@@ -113,7 +119,7 @@ func (r *Run) stepDone(p event.Peer, step *event.StepResult, t, at int64) {
 		c.rows += int64(len(step.Rows))
 	}
 	for i := range step.Rows {
-		if row := &step.Rows[i]; row.Action == event.Drop && r.ledger.drop(row.Req, p) && in {
+		if r.ledger.row(&step.Rows[i], p) && in {
 			c.dropped++
 		}
 	}
@@ -128,8 +134,14 @@ func (r *Run) command(p event.Peer, cmd *event.Command, t, at int64) {
 			r.runBatch(p, cmd.Batch, t, at)
 		}
 	case event.SendPeer:
-		if cmd.Peer != nil {
-			r.ledger.left(cmd.Peer.ID)
+		if cmd.Peer == nil {
+			return
+		}
+		for _, w := range r.ledger.left(cmd.Peer) {
+			if r.valid(w) && r.span.in(t) {
+				r.cores[w].dropped++
+				r.cores[w].taken++
+			}
 		}
 	case event.Emit:
 		r.span.begin(t)
@@ -161,8 +173,12 @@ func (r *Run) command(p event.Peer, cmd *event.Command, t, at int64) {
 		}
 		r.leave(cmd.Req, t)
 	case event.Note:
-		if cmd.Note == event.NoteFault {
-			r.faults++
+		if cmd.Note != event.NoteFault {
+			return
+		}
+		r.faults++
+		if r.ledger.fault(cmd, p) && r.span.in(t) {
+			r.cores[p].dropped--
 		}
 	}
 }
@@ -215,10 +231,8 @@ func (r *Run) result(h *tape.Result) {
 		r.ends[h.Reason]++
 		r.ledger.close(h.Req)
 	}
+	r.families.ended(h, h.Checked)
 	if h.Checked {
-		r.answers.checked++
-		if h.Correct {
-			r.answers.right++
-		}
+		r.answers.count(h.Correct)
 	}
 }

@@ -29,6 +29,7 @@ type Snapshot struct {
 	// tokens.
 	Right, Checked   int
 	RightLo, RightHi float64
+	Families         []FamilySummary // the same answers by kind of problem
 	TTFT, ITL        Quantiles
 	Active           int
 	Peers            []PeerSnapshot // CommittedPerS adds up to TokensPerS
@@ -84,6 +85,7 @@ func (b *Board) Snapshot(now int64) Snapshot {
 		Plan:    b.plan,
 	}
 	s.RightLo, s.RightHi = Wilson(s.Right, s.Checked)
+	s.Families = b.families.summaries()
 	if !b.began {
 		for i := range b.cores {
 			s.Peers[i].Load, s.Peers[i].Idle = b.cores[i].load, 1

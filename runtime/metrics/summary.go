@@ -20,7 +20,8 @@ type Summary struct {
 	SwitchesPerToken float64
 	Correct, Total   int // checked answers
 	CorrectLo        float64
-	CorrectHi        float64 // 95 %, Wilson
+	CorrectHi        float64         // 95 %, Wilson
+	Families         []FamilySummary // the same of requests that have one, by name
 
 	// TokensPerS is of Window: running time from the first token of the run, or
 	// the end of the warm-up, to the last token, or the end of the measured part,
@@ -62,7 +63,8 @@ type Summary struct {
 type RoleSummary struct {
 	Role                 string
 	Tokens               int
-	Rows, Dropped        int // candidates drawn, and discarded by the router
+	Rows, Dropped        int // candidates drawn, and discarded by the router or taken back before they were emitted
+	Truncated            int // those that were taken back, of Dropped
 	Batches              int
 	MeanBatch            float64
 	Idle                 float64 // share of Window in which no batch ran
@@ -90,6 +92,7 @@ func (r *Run) Summary(now int64) Summary {
 		s.Requests += n
 	}
 	s.CorrectLo, s.CorrectHi = Wilson(s.Correct, s.Total)
+	s.Families = r.families.summaries()
 	if r.began {
 		s.ElapsedS = max(time.Duration(now-r.start).Seconds(), 0)
 	}
@@ -145,6 +148,7 @@ func (r *Run) role(p, tokens, all int, win *measured) RoleSummary {
 		Tokens:     tokens,
 		Rows:       int(c.rows),
 		Dropped:    int(c.dropped),
+		Truncated:  int(c.taken),
 		Batches:    int(c.batches),
 		Extended:   int(c.extended - c.resumes),
 		Recomputed: int(c.recomputed),

@@ -19,7 +19,8 @@ const (
 type peerCount struct {
 	tokens    int64 // committed by it and emitted
 	rows      int64 // candidates drawn
-	dropped   int64
+	dropped   int64 // discarded candidates, and tokens that were taken back
+	taken     int64 // those tokens
 	batches   int64
 	byB       int64 // batches that ready >= B started, that the guard did, and that look-ahead did
 	byGuard   int64
@@ -43,6 +44,7 @@ func (c *peerCount) add(o *peerCount, sign int64) {
 	c.tokens += sign * o.tokens
 	c.rows += sign * o.rows
 	c.dropped += sign * o.dropped
+	c.taken += sign * o.taken
 	c.batches += sign * o.batches
 	c.byB += sign * o.byB
 	c.byGuard += sign * o.byGuard

@@ -267,6 +267,31 @@ func TestCapBoundsB(t *testing.T) {
 	}
 }
 
+// Steps that take tokens back change no thresholds as long as more is written: steps
+// are shared out the same whatever K is. Where nothing is left in the long run there
+// is nothing to be best at, and what is the best vector else would be the worst.
+func TestBestWhereTokensAreTakenBack(t *testing.T) {
+	s := pair(8, .35, 6, 27.9)
+	want, err := Best(s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.K = [][]float64{{1, -0.5}, {1, 1}} // a draft that is cut
+	got, err := Best(s, Options{})
+	if err != nil || !slices.Equal(got.B, want.B) || got.Throughput >= want.Throughput {
+		t.Errorf("B* = %v at %.4g tokens/s, %v; without %v at %.4g", got.B, got.Throughput, err, want.B, want.Throughput)
+	}
+	for _, cut := range []float64{-5, -1e9} {
+		s.K[0][1] = cut
+		if _, err := Best(s, Options{}); err == nil || !strings.Contains(err.Error(), "look at K") {
+			t.Errorf("%g taken back: %v", cut, err)
+		}
+		if _, err := Tabulate(s, 4, Options{}); err == nil || !strings.Contains(err.Error(), "look at K") {
+			t.Errorf("a table with %g taken back: %v", cut, err)
+		}
+	}
+}
+
 func ExampleBest() {
 	a, err := Best(&Spec{
 		N:    4,

@@ -18,6 +18,7 @@
 // classes.go which of them last, order.go, sweep.go and solve.go the stationary
 // vector; closed.go and feasible.go need no chain. Fast methods: countsim.go
 // draws counts, fluid.go takes N to be large, latency.go follows each request.
-// best.go and table.go choose the thresholds; moved.go and shelf.go say when those
-// chosen before still do.
+// phases.go and phases_fit.go are the laws of runs that are not geometric, and how
+// one is fitted. best.go and table.go choose the thresholds; moved.go and shelf.go
+// say when those chosen before still do.
 package plan

@@ -12,7 +12,8 @@ import (
 // Follow runs the system request by request, first come first served, until it
 // has seen that many commits, after a fifth as many to warm up. It is the one
 // method that knows P99: the time between two commits of a request that 99 % do
-// not exceed. A step that commits several tokens counts once.
+// not exceed. A step that commits several tokens counts once, one that takes more back
+// than it writes not at all.
 //
 // Throughput / N is the mean speed of a user (renewal-reward), so at a fixed N
 // the thresholds of the highest throughput serve the mean user best. What
@@ -165,10 +166,10 @@ func (x *follower) complete(a *line) {
 	for _, i := range a.batch {
 		r := &x.requests[i]
 		b := x.send(i, x.next[r.kind])
-		if b.commit == 0 {
-			continue
-		}
 		x.tokens += b.commit
+		if b.commit <= 0 {
+			continue // nothing for a reader, or less
+		}
 		x.commits++
 		if x.gaps != nil && r.last >= 0 {
 			x.gaps = append(x.gaps, x.clock-r.last)

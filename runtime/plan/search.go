@@ -57,6 +57,9 @@ func newSearch(s *Spec, o Options) (*search, error) {
 	case !(o.MaxP99 >= 0):
 		return nil, fmt.Errorf("the bound on P99 is %v ms; give more than 0, or 0 for none", o.MaxP99)
 	}
+	if net := s.net(); !(net > 0) {
+		return nil, fmt.Errorf("a decode step commits %.3g tokens in the long run, so no thresholds are better than others; look at K", net)
+	}
 	var err error
 	if q.stage, err = newStage(&q.spec, o.Seed); err != nil {
 		return nil, err

@@ -118,6 +118,16 @@ func marksOf(s *Spec) marks {
 	return m
 }
 
+// net is how many tokens a decode step commits in the long run from model 0 on.
+func (s *Spec) net() (tokens float64) {
+	for i, row := range marksOf(s).flow {
+		for j, share := range row {
+			tokens += share * s.committed(i, j)
+		}
+	}
+	return tokens
+}
+
 // visits is the share of a request's steps that are at each model, in the long
 // run from model 0 on. It squares the chain that stays where it is every other
 // time, which has the same shares and no period.

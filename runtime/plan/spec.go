@@ -17,7 +17,7 @@ func (l Latency) Of(rows int) float64 { return l.Base + l.PerRow*float64(rows) }
 type Spec struct {
 	N       int
 	P       [][]float64 // P[i][j]: a decode step at i sends its request to j; rows sum to 1
-	K       [][]float64 // K[i][j]: tokens committed by a step at i routed to j
+	K       [][]float64 // K[i][j]: tokens committed by a step at i routed to j; below 0 where it takes back more than it writes
 	Step    []Latency   // per model
 	B       []int       // threshold per model; nil means 1 everywhere
 	Cap     []int       // most rows of a batch per model; nil means no bound
@@ -94,8 +94,8 @@ func (s *Spec) Check() error {
 			return fmt.Errorf("row %d of K has %d entries for %d models", i, len(s.K[i]), m)
 		}
 		for j, k := range s.K[i] {
-			if !(k >= 0 && k < math.Inf(1)) {
-				return fmt.Errorf("entry K[%d][%d] is %v; committed tokens are 0 or more", i, j, k)
+			if math.IsNaN(k) || math.IsInf(k, 0) {
+				return fmt.Errorf("entry K[%d][%d] is %v; give how many tokens such a step commits", i, j, k)
 			}
 		}
 	}

@@ -6,8 +6,20 @@ import (
 	"tokenrouter/runtime/metrics"
 )
 
+// Case is what a ladder is of where there are several: an algorithm under a
+// workload. The zero value is that of the only one.
+type Case struct{ Algo, Workload string }
+
+func (c Case) String() string {
+	if c == (Case{}) {
+		return ""
+	}
+	return c.Algo + ", " + c.Workload
+}
+
 // Grid is all that is run: every rung at every concurrency with every seed.
 type Grid struct {
+	Case        Case
 	Rungs       []Rung
 	Concurrency []int
 	Seeds       []uint64 // one for each repetition
@@ -20,23 +32,48 @@ type Grid struct {
 
 // Setting is what one run is made of.
 type Setting struct {
+	Case Case
 	Rung Rung
 	N    int // concurrency
 	Seed uint64
 }
 
-func (s Setting) String() string { return fmt.Sprintf("%s, n %d, seed %d", s.Rung.Name, s.N, s.Seed) }
+func (s Setting) String() string {
+	text := fmt.Sprintf("%s, n %d, seed %d", s.Rung.Name, s.N, s.Seed)
+	if s.Case != (Case{}) {
+		return s.Case.String() + ", " + text
+	}
+	return text
+}
 
 // Cell is a setting that was run. Its names are those of the file that a ladder
 // can be continued from.
 type Cell struct {
-	Rung    string          `json:"rung"`
-	N       int             `json:"n"`
-	Seed    uint64          `json:"seed"`
-	Summary metrics.Summary `json:"summary"`
+	Algo     string          `json:"algo,omitempty"`
+	Workload string          `json:"workload,omitempty"`
+	Rung     string          `json:"rung"`
+	N        int             `json:"n"`
+	Seed     uint64          `json:"seed"`
+	Summary  metrics.Summary `json:"summary"`
 }
 
-func (c *Cell) is(s Setting) bool { return c.Rung == s.Rung.Name && c.N == s.N && c.Seed == s.Seed }
+// NewCell is what a setting came to.
+func NewCell(s Setting, sum metrics.Summary) Cell {
+	return Cell{Algo: s.Case.Algo, Workload: s.Case.Workload, Rung: s.Rung.Name, N: s.N, Seed: s.Seed, Summary: sum}
+}
+
+// Setting is that of the cell, with the name of its rung alone.
+func (c *Cell) Setting() Setting {
+	return Setting{Case: Case{c.Algo, c.Workload}, Rung: Rung{Name: c.Rung}, N: c.N, Seed: c.Seed}
+}
+
+// named is a setting as cells are found by.
+func (s Setting) named() Setting {
+	s.Rung = Rung{Name: s.Rung.Name}
+	return s
+}
+
+func (c *Cell) is(s Setting) bool { return c.Setting() == s.named() }
 
 // Check refuses a grid that says nothing or something twice.
 func (g *Grid) Check() error {
@@ -75,7 +112,7 @@ func (g *Grid) Order() []Setting {
 				first = i + j
 			}
 			for k := range g.Rungs {
-				out = append(out, Setting{Rung: g.Rungs[(first+k)%len(g.Rungs)], N: n, Seed: seed})
+				out = append(out, Setting{Case: g.Case, Rung: g.Rungs[(first+k)%len(g.Rungs)], N: n, Seed: seed})
 			}
 		}
 	}
@@ -86,11 +123,11 @@ func (g *Grid) Order() []Setting {
 func (g *Grid) Missing(cells []Cell) []Setting {
 	have := map[Setting]bool{}
 	for i := range cells {
-		have[Setting{Rung: Rung{Name: cells[i].Rung}, N: cells[i].N, Seed: cells[i].Seed}] = true
+		have[cells[i].Setting()] = true
 	}
 	var out []Setting
 	for _, s := range g.Order() {
-		if !have[Setting{Rung: Rung{Name: s.Rung.Name}, N: s.N, Seed: s.Seed}] {
+		if !have[s.named()] {
 			out = append(out, s)
 		}
 	}
@@ -109,7 +146,7 @@ func (g *Grid) Run(cells []Cell, run func(Setting) (metrics.Summary, error), don
 		if err != nil {
 			return cells, fmt.Errorf("%v: %w", s, err)
 		}
-		cells = append(cells, Cell{Rung: s.Rung.Name, N: s.N, Seed: s.Seed, Summary: sum})
+		cells = append(cells, NewCell(s, sum))
 		if done == nil {
 			continue
 		}

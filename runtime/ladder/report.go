@@ -4,7 +4,10 @@ import (
 	"encoding/csv"
 	"io"
 	"math"
+	"slices"
 	"strconv"
+
+	"tokenrouter/runtime/metrics"
 )
 
 // Report is a table in its stable JSON form: intervals that a single seed leaves
@@ -153,18 +156,10 @@ func WriteCSV(w io.Writer, t *Table, cells []Cell) error {
 	}
 	for _, rung := range t.Grid.Rungs {
 		for _, n := range t.Grid.Concurrency {
-			for i, s := range t.of(cells, rung, n) {
-				line := []string{rung.Name, strconv.Itoa(n), strconv.FormatUint(t.Grid.Seeds[i], 10)}
-				for _, f := range t.Figures {
-					text := ""
-					if s != nil {
-						if x := finite(f.of(s)); x != nil {
-							text = strconv.FormatFloat(*x, 'g', 10, 64)
-						}
-					}
-					line = append(line, text)
-				}
-				if err := out.Write(line); err != nil {
+			for _, seed := range t.Grid.Seeds {
+				s := Setting{Case: t.Grid.Case, Rung: rung, N: n, Seed: seed}
+				line := []string{rung.Name, strconv.Itoa(n), strconv.FormatUint(seed, 10)}
+				if err := out.Write(append(line, t.figuresOf(cells, s)...)); err != nil {
 					return err
 				}
 			}
@@ -172,4 +167,22 @@ func WriteCSV(w io.Writer, t *Table, cells []Cell) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// figuresOf are all figures of a setting as text, empty where there is none.
+func (t *Table) figuresOf(cells []Cell, s Setting) []string {
+	var sum *metrics.Summary
+	if k := slices.IndexFunc(cells, func(c Cell) bool { return c.is(s) }); k >= 0 {
+		sum = &cells[k].Summary
+	}
+	out := make([]string, len(t.Figures))
+	for i, f := range t.Figures {
+		if sum == nil {
+			continue
+		}
+		if x := finite(f.of(sum)); x != nil {
+			out[i] = strconv.FormatFloat(*x, 'g', 10, 64)
+		}
+	}
+	return out
 }

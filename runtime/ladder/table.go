@@ -88,7 +88,7 @@ func (t *Table) Row(rung string, n int) *Row {
 func (t *Table) of(cells []Cell, rung Rung, n int) []*metrics.Summary {
 	out := make([]*metrics.Summary, len(t.Grid.Seeds))
 	for i, seed := range t.Grid.Seeds {
-		s := Setting{Rung: rung, N: n, Seed: seed}
+		s := Setting{Case: t.Grid.Case, Rung: rung, N: n, Seed: seed}
 		if k := slices.IndexFunc(cells, func(c Cell) bool { return c.is(s) }); k >= 0 {
 			out[i] = &cells[k].Summary
 		}

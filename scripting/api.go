@@ -3,16 +3,21 @@ package scripting
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"tokenrouter/runtime/event"
+	catalogue "tokenrouter/scripting/api"
 	"tokenrouter/scripting/near"
 )
 
 // apiNames are the globals of the interface beside Lua's own.
-var apiNames = []string{"STAY", "HOME", "KEEP", "DROP", "COMMIT", "APPEND", "to", "param", "roles"}
+var apiNames = catalogue.Names(catalogue.Globals())
+
+// MaxHold is the most tokens that a router may hold back.
+const MaxHold = 64
 
 // maxKnobs bounds how many knobs a router may declare: as many as a screen shows.
 const maxKnobs = 16
@@ -26,12 +31,14 @@ const (
 )
 
 // constant is a value of the interface: STAY, HOME, to(role), KEEP, DROP,
-// COMMIT, APPEND{...}. Each is one userdata per VM, so == compares them.
+// TRUNCATE(pos), COMMIT, APPEND{...}. Those without arguments are one userdata
+// per VM each, so == compares them.
 type constant struct {
 	sort sortOf
 	text string
 	peer event.Peer // of a destination; event.None is STAY
 	act  event.Action
+	at   int // of TRUNCATE
 	kind event.VerdictKind
 	ids  []event.Token
 }
@@ -76,6 +83,8 @@ func (vm *VM) openAPI() {
 	g.RawSetString("roles", list)
 	g.RawSetString("to", l.NewFunction(vm.luaTo))
 	g.RawSetString("param", l.NewFunction(vm.luaParam))
+	g.RawSetString("hold", l.NewFunction(vm.luaHold))
+	g.RawSetString("TRUNCATE", l.NewFunction(vm.luaTruncate))
 	g.RawSetString("pcall", l.NewFunction(vm.luaPCall))
 	g.RawSetString("xpcall", l.NewFunction(vm.luaXPCall))
 	g.RawSetString("APPEND", l.NewFunction(vm.luaAppend))
@@ -134,6 +143,36 @@ func (vm *VM) luaTo(l *lua.LState) int {
 	return 1
 }
 
+// luaHold declares how many tokens are held back.
+func (vm *VM) luaHold(l *lua.LState) int {
+	if !vm.loading {
+		l.RaiseError("hold() declares how many tokens are held back, so it belongs at the top of the file, not into a function")
+	}
+	if vm.hold > 0 {
+		l.RaiseError("hold() is declared twice")
+	}
+	n, ok := l.Get(1).(lua.LNumber)
+	if !ok || n != lua.LNumber(int(n)) || n < 1 || n > MaxHold {
+		l.RaiseError("hold(%s): give how many tokens are held back, a whole number from 1 to %d", showValue(l.Get(1)), MaxHold)
+	}
+	vm.hold = int(n)
+	return 0
+}
+
+// luaTruncate makes the action that takes back what was written from a position
+// on.
+func (vm *VM) luaTruncate(l *lua.LState) int {
+	n, ok := l.Get(1).(lua.LNumber)
+	if !ok || n != lua.LNumber(clampInt(float64(n))) || n < 0 {
+		l.RaiseError("TRUNCATE(%s): give a position, as r.pos counts them", showValue(l.Get(1)))
+	}
+	alloc(l, 1<<7)
+	l.Push(newConstant(l, &constant{
+		sort: actionConst, text: "TRUNCATE(" + strconv.Itoa(int(n)) + ")", act: event.Truncate, at: int(n),
+	}))
+	return 1
+}
+
 func (vm *VM) luaAppend(l *lua.LState) int {
 	t := l.CheckTable(1)
 	n := t.Len()
@@ -150,7 +189,7 @@ func (vm *VM) luaAppend(l *lua.LState) int {
 	return 1
 }
 
-var paramKeys = []string{"default", "min", "max", "help"}
+var paramKeys = []string{"default", "min", "max", "help", "head"}
 
 // luaParam declares a knob and returns the function that reads it.
 func (vm *VM) luaParam(l *lua.LState) int {
@@ -169,7 +208,7 @@ func (vm *VM) luaParam(l *lua.LState) int {
 	}
 	opts, ok := l.Get(2).(*lua.LTable)
 	if !ok {
-		l.RaiseError("param: %q needs a table { default = ..., min = ..., max = ..., help = ... }", d.Name)
+		l.RaiseError("param: %q needs a table { default = ..., min = ..., max = ..., help = ..., head = ... }", d.Name)
 	}
 	hasDefault := false
 	for k, v := opts.Next(lua.LNil); k != lua.LNil; k, v = opts.Next(k) {
@@ -180,6 +219,10 @@ func (vm *VM) luaParam(l *lua.LState) int {
 				l.RaiseError("param: help of %q is %s; it must be a text", d.Name, showValue(v))
 			}
 			d.Help = cut(oneLine(string(text)), 200)
+			continue
+		}
+		if key == "head" {
+			d.Head = vm.headOf(l, d.Name, v)
 			continue
 		}
 		n, isNumber := v.(lua.LNumber)
@@ -208,6 +251,7 @@ func (vm *VM) luaParam(l *lua.LState) int {
 	case d.Default < d.Min || d.Default > d.Max:
 		l.RaiseError("param: the default %s of %q lies outside %s..%s; give min and max", num(d.Default), d.Name, num(d.Min), num(d.Max))
 	}
+	d = vm.p.settled(d)
 	vm.declared = append(vm.declared, d)
 	s := vm.env.Knobs.slot(vm.p, d)
 	bits, boxed := s.value.Load(), lua.LValue(lua.LNumber(s.get()))
@@ -219,6 +263,20 @@ func (vm *VM) luaParam(l *lua.LState) int {
 		return 1
 	}))
 	return 1
+}
+
+// headOf is the head that a knob has its default from. It is one that the file asks
+// for, if the names of those stand in the text: a slip would be lost in silence,
+// since the file's default would do.
+func (vm *VM) headOf(l *lua.LState, knob string, v lua.LValue) string {
+	name, ok := v.(lua.LString)
+	if !ok || name == "" {
+		l.RaiseError("param: head of %q is %s; it must be the name of a head", knob, showValue(v))
+	}
+	if asked := vm.p.Heads; len(asked) > 0 && !slices.Contains(asked, string(name)) {
+		l.RaiseError("param: %q has its default from the head %q, which the file does not ask for%s", knob, cut(string(name), 40), near.List(string(name), "heads", asked))
+	}
+	return string(name)
 }
 
 // Lua shows the constant as a router writes it.

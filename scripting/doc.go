@@ -16,5 +16,8 @@
 // Read vm.go for the three calls, row.go for what a router sees, meter.go and
 // rewrite.go for how a call is bounded and where gopher-lua is kept clear of,
 // protect.go for pcall, audit.go for what a router may keep, data.go for how
-// r.state travels. docs/lua.md is the reference for authors of routers.
+// r.state travels, trace.go and calls.go for dry runs. The names that a router sees
+// come from package api; package lint reads routers without running a session.
+// checkvm.go lends the sandbox to files that judge answers
+// (package checker). docs/lua.md is the reference for authors of routers.
 package scripting

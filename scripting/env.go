@@ -29,8 +29,9 @@ type Env struct {
 // Scorer evaluates the trained heads that a router names. It is asked by the
 // goroutine of its VM, about the rows that VM routes.
 type Scorer interface {
-	// Check says why a head cannot be used at this subserver, nil if it can: it
-	// is not known, is damaged, or belongs to another model.
+	// Check says why a head cannot be used in this session, nil if it can: it is
+	// not known, is damaged, or belongs to other models. Of which subserver's rows
+	// it is, Score says.
 	Check(head string) error
 	// Score is the head's score of a row, a probability between 0 and 1. Its
 	// error becomes a fault of the router.

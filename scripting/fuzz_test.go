@@ -25,6 +25,7 @@ func FuzzRouter(f *testing.F) {
 	for _, b := range bombs {
 		f.Add(routeOf(b.body))
 	}
+	f.Add(looksBack)
 	f.Add("function route(r) return r.state.x end function send(r, d) return {fields={r.topk(1)}} end function receive(m, q) return APPEND(m.suffix) end")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Compile("f.lua", text)
@@ -39,7 +40,7 @@ func FuzzRouter(f *testing.F) {
 		row := sampleRow()
 		for range 2 {
 			d := vm.Route(row)
-			if d.Dest < 0 || d.Dest > 2 || d.Action == event.Drop && d.Dest == 1 {
+			if d.Dest < 0 || d.Dest > 2 || d.Action != event.Keep && d.Dest == 1 || d.Action == event.Truncate && d.At > row.Pos {
 				t.Fatalf("illegal decision %+v", d)
 			}
 			if d.Fault != "" && (d.Dest != event.Front || d.Action != event.Keep) {

@@ -16,13 +16,15 @@ import (
 type Param struct {
 	Name, Help        string
 	Default, Min, Max float64
+	Head              string // whose manifest has the default, see [Program.Settle]; "" for none
+	Calibrated        bool   // Default is the manifest's
 }
 
 // Knob is the state of one knob.
 type Knob struct {
 	Param
 	Value  float64
-	Source string // file, slider, flag: who set Value
+	Source string // file, head, slider, flag: who set Value
 }
 
 // slot holds one knob. VMs read value without a lock; the rest belongs to Knobs.
@@ -33,7 +35,7 @@ type slot struct {
 }
 
 func newSlot(p Param) *slot {
-	s := &slot{param: p, source: "file"}
+	s := &slot{param: p, source: p.source()}
 	s.value.Store(math.Float64bits(p.Default))
 	return s
 }
@@ -54,7 +56,7 @@ type Knobs struct {
 func NewKnobs() *Knobs { return &Knobs{router: map[string]map[string]*slot{}} }
 
 // Declare makes p's knobs the current ones. A value set by slider or flag holds
-// until the file's declared default for that knob changes; then the file wins.
+// until the default of that knob changes; then the new default wins.
 // Returned is a record for every knob that is new or whose value, default or
 // range moved.
 func (k *Knobs) Declare(p *Program) []tape.Knob {
@@ -79,7 +81,7 @@ func (k *Knobs) Declare(p *Program) []tape.Knob {
 			was, old = s.param, s.get()
 			v := old
 			if was.Default != d.Default {
-				v, s.source = d.Default, "file"
+				v, s.source = d.Default, d.source()
 			}
 			s.param = d
 			s.value.Store(math.Float64bits(min(max(v, d.Min), d.Max)))
@@ -138,7 +140,7 @@ func (k *Knobs) List() []Knob {
 
 // slot finds the knob that p's file has declared, for a VM that loads p. A VM
 // may load a program before it is declared (a dry run, a trace): then the knob
-// is its own and stands at the file's default.
+// is its own and stands at its default.
 func (k *Knobs) slot(p *Program, d Param) *slot {
 	if k != nil {
 		k.mu.Lock()

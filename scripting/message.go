@@ -7,12 +7,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"tokenrouter/runtime/event"
+	catalogue "tokenrouter/scripting/api"
 )
 
 // messageFields are the fields of msg, heldFields those of req in receive.
 var (
-	messageFields = []string{"from", "status", "loc", "count", "suffix", "token", "budget", "fields", "state"}
-	heldFields    = []string{"model", "prompt_len", "held", "token"}
+	messageFields = catalogue.Names(catalogue.Message())
+	heldFields    = catalogue.Names(catalogue.Held())
 )
 
 // messageView is msg and req of receive: read-only views of the message and of
@@ -146,6 +147,9 @@ func (v *messageView) at(l *lua.LState, ids []event.Token, first int) int {
 func (vm *VM) Receive(msg *event.PeerReq, tokens []event.Token) event.Verdict {
 	if vm.receive == nil || msg.Status != event.New && msg.Status != event.Alive {
 		return event.Verdict{}
+	}
+	if end := msg.Loc + len(msg.Suffix); msg.Cut && end >= 0 && end < len(tokens) {
+		tokens = tokens[:end] // what lies behind was taken back
 	}
 	verdict, err := vm.runReceive(msg, tokens)
 	vm.msg.leave()

@@ -26,11 +26,14 @@ type Program struct {
 	Path   string // where it was read, "" when embedded; set by the caller
 	Hash   string // first 12 hex digits of sha256(Text)
 	Text   string
-	Params []Param // in the order of the file
+	Params []Param  // in the order of the file
+	Hold   int      // tokens that stay behind unemitted, as the file declares with hold(n); 0: none
+	Heads  []string // that the text names in r.score("name"), in its order
 
 	proto    *lua.FunctionProto
 	lines    []string
 	assigned map[string]bool // globals that the file assigns somewhere
+	heads    []headUse
 }
 
 // Error is a fault in a router's text.
@@ -53,9 +56,20 @@ func (e *Error) Error() string {
 // globals, unknown fields of the arguments of route, send and receive, and
 // functions that look like misspelt hooks.
 func Compile(file, text string) (*Program, error) {
+	p, errs := CompileAll(file, text)
+	if len(errs) > 0 {
+		return nil, errs[0]
+	}
+	return p, nil
+}
+
+// CompileAll is Compile with everything that is wrong, as far as it can be told
+// at once: behind an error of syntax nothing is read, and the top level does not
+// run where the text is wrong. The program is nil unless there is no error.
+func CompileAll(file, text string) (*Program, []*Error) {
 	file = filepath.Base(file)
-	fail := func(line int, format string, args ...any) (*Program, error) {
-		return nil, &Error{File: file, Line: line, Msg: fmt.Sprintf(format, args...)}
+	fail := func(line int, format string, args ...any) (*Program, []*Error) {
+		return nil, []*Error{{File: file, Line: line, Msg: fmt.Sprintf(format, args...)}}
 	}
 	if len(text) > MaxText {
 		return fail(0, "the file has %d bytes; a router may have %d", len(text), MaxText)
@@ -67,27 +81,45 @@ func Compile(file, text string) (*Program, error) {
 	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
 	chunk, err := parseText(file, source, len(lines))
 	if err != nil {
-		return nil, err
+		return nil, one(file, err)
 	}
 	w := newWalker(file)
-	if chunk, err = w.program(chunk); err != nil {
-		return nil, err
+	if chunk = w.program(chunk); len(w.errs) > 0 {
+		return nil, w.errs
 	}
 	proto, err := compileChunk(file, chunk)
 	if err != nil {
-		return nil, err
+		return nil, one(file, err)
 	}
 	sum := sha256.Sum256([]byte(text))
 	p := &Program{
 		File: file, Hash: hex.EncodeToString(sum[:])[:12], Text: text,
-		proto: proto, lines: lines, assigned: w.assigned,
+		proto: proto, lines: lines, assigned: w.assigned, heads: w.heads,
+	}
+	for _, h := range w.heads {
+		p.Heads = append(p.Heads, h.name)
 	}
 	vm, err := newVM(Env{Self: event.Front, Peers: 3}, p, true)
 	if err != nil {
-		return nil, err
+		return nil, one(file, err)
 	}
-	p.Params = vm.declared
+	p.Params, p.Hold = vm.declared, vm.hold
 	return p, nil
+}
+
+func one(file string, err error) []*Error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		e = &Error{File: file, Msg: oneLine(err.Error())}
+	}
+	return []*Error{e}
+}
+
+// Parse reads a router's text as [Compile] does, unchecked; the error is an
+// *Error.
+func Parse(file, text string) ([]ast.Stmt, error) {
+	source := strings.TrimPrefix(text, "\ufeff")
+	return parseText(filepath.Base(file), source, strings.Count(strings.TrimSuffix(source, "\n"), "\n")+1)
 }
 
 // line returns source line n, trimmed.

@@ -10,18 +10,16 @@ import (
 
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/rng"
+	catalogue "tokenrouter/scripting/api"
 	"tokenrouter/scripting/near"
 )
 
 // rowFields are the fields of r, rowNumbers those that are numbers.
 var rowNumbers = []string{
-	"token", "entropy", "entropy_norm", "top1", "top2", "margin", "logsumexp", "pos", "step", "ready", "batch", "peers",
+	"token", "entropy", "entropy_norm", "top1", "top2", "margin", "logsumexp", "pos", "emitted", "step", "ready", "batch", "peers",
 }
 
-var rowFields = []string{
-	"model", "token", "text", "entropy", "entropy_norm", "top1", "top2", "margin", "logsumexp", "topk",
-	"pos", "step", "is_prefill", "first", "ready", "batch", "load", "state", "fields", "random", "peers",
-}
+var rowFields = catalogue.Names(catalogue.Row())
 
 var fieldNames = map[kind][]string{rowArg: rowFields, msgArg: messageFields, heldArg: heldFields}
 
@@ -35,7 +33,11 @@ type rowView struct {
 	state, fields *lua.LTable // decoded on first use
 	readOnly      bool        // in send
 
-	topk, random, load *lua.LFunction
+	topk, random, load, scoreFn *lua.LFunction
+
+	scores   []scored // of the row, by the heads that were asked
+	score    float64  // the last one that the call was given
+	hasScore bool
 }
 
 func (v *rowView) open(vm *VM) {
@@ -49,6 +51,7 @@ func (v *rowView) open(vm *VM) {
 	v.topk = l.NewFunction(v.luaTopK)
 	v.random = l.NewFunction(v.luaRandom)
 	v.load = l.NewFunction(v.luaLoad)
+	v.scoreFn = l.NewFunction(v.luaScore)
 }
 
 func (v *rowView) enter(row *Row, readOnly bool) { v.row, v.readOnly = row, readOnly }
@@ -73,6 +76,8 @@ func (v *rowView) index(l *lua.LState) int {
 		l.Push(lua.LBool(row.Pos == row.PromptLen))
 	case "random":
 		l.Push(v.random)
+	case "score":
+		l.Push(v.scoreFn)
 	case "top1":
 		l.Push(lua.LNumber(o.Top1))
 	case "top2":
@@ -89,6 +94,10 @@ func (v *rowView) index(l *lua.LState) int {
 		l.Push(v.topk)
 	case "pos":
 		l.Push(lua.LNumber(row.Pos))
+	case "emitted":
+		l.Push(lua.LNumber(row.Emitted))
+	case "last":
+		l.Push(lua.LBool(row.Last))
 	case "step":
 		l.Push(lua.LNumber(row.Step))
 	case "is_prefill":

@@ -62,13 +62,22 @@ func (vm *VM) traceLine(row *Row, msg string) int {
 // DryRun runs p on rows that were seen at subserver env.Self and on built-in
 // samples at the front, each at the positions where it sends the request as
 // well, and reports the first fault as an *Error. Knobs are at their values, and
-// nothing is printed.
+// nothing is printed. Heads are as env.Scorer knows them, their scores made up.
 func DryRun(p *Program, env Env, rows []Row) error {
+	return dry(p, env, rows, func(*Call) {})
+}
+
+func dry(p *Program, env Env, rows []Row, seen func(*Call)) error {
 	env.Print = nil
-	run := dryRun{p: p, vms: make([]*VM, env.Peers)}
+	if err := p.checkHeads(env.Scorer); err != nil {
+		return err
+	}
+	scores := new(int)
+	run := dryRun{p: p, vms: make([]*VM, env.Peers), seen: seen}
 	for i := range run.vms {
 		e := env
 		e.Self = event.Peer(i)
+		e.Scorer = &trialScorer{env.Scorer, event.Role(e.Self, env.Peers), scores}
 		vm, err := NewVM(e, p)
 		if err != nil {
 			return err
@@ -82,6 +91,8 @@ func DryRun(p *Program, env Env, rows []Row) error {
 		}
 	}
 	for _, row := range samples(env.Vocab) {
+		row.Emitted = emitted(p, &row)
+		row.Last = row.Step == lastSample
 		if err := run.row(row, event.Front); err != nil {
 			return err
 		}
@@ -90,14 +101,18 @@ func DryRun(p *Program, env Env, rows []Row) error {
 }
 
 type dryRun struct {
-	p   *Program
-	vms []*VM
+	p    *Program
+	vms  []*VM
+	seen func(*Call) // told of every call
 }
 
 // recorded runs a row of another router. What that router's send gave is not
 // what p's will give, so fields of p itself do as well; r.state stays with the
 // request, so p has to read it.
 func (r dryRun) recorded(row Row, at event.Peer) *Error {
+	if out := emitted(r.p, &row); row.Emitted == 0 || row.Emitted > out {
+		row.Emitted = out // a router that held less back has decided; after a few tokens it is as p says
+	}
 	err := r.anyFields(row, at)
 	if err == nil || len(row.State) == 0 {
 		return err
@@ -127,23 +142,28 @@ func (r dryRun) anyFields(row Row, at event.Peer) *Error {
 	return err
 }
 
-// row follows a row through a few hand-offs, as if every model said the same.
+// row follows a row through a few hand-offs, as if every model said the same, and
+// where tokens are held back through as many steps as may be taken back, the last
+// of which ends the answer.
 func (r dryRun) row(row Row, at event.Peer) *Error {
-	for range len(r.vms) + 2 {
+	steps := len(r.vms) + 2 + r.p.Hold
+	for n := range steps {
 		vm := r.vms[at]
+		r.seen(&Call{Hook: "route", At: at, Row: row})
 		d := vm.Route(&row)
 		if d.Fault != "" {
 			return r.fault(d.Fault, at)
 		}
 		if d.Dest == at {
-			if at == event.Front || !row.Prefill {
+			if r.p.Hold == 0 && (at == event.Front || !row.Prefill) {
 				return nil
 			}
 			row.State, row.Prefill = d.State, false // one more step there
-			row.Pos++
-			row.Step++
+			r.advance(&row, 1)
+			row.Last = r.p.Hold > 0 && n+2 == steps
 			continue
 		}
+		r.seen(&Call{Hook: "send", At: at, Row: row, State: d.State, Dest: d.Dest})
 		_, fields, fault := vm.Send(&row, d.Dest)
 		if fault != "" {
 			return r.fault(fault, at)
@@ -160,6 +180,9 @@ func (r dryRun) row(row Row, at event.Peer) *Error {
 // handOff brings row to another subserver: one that has everything but the
 // suffix, and, away from home, one that has nothing of the request yet.
 func (r dryRun) handOff(row *Row, from event.Peer, d Decision) *Error {
+	if d.Action == event.Truncate {
+		r.advance(row, d.At-row.Pos)
+	}
 	held := make([]event.Token, row.Pos)
 	msg := event.PeerReq{
 		ID: row.Req, From: from, Loc: row.Pos, Status: event.Alive,
@@ -169,6 +192,7 @@ func (r dryRun) handOff(row *Row, from event.Peer, d Decision) *Error {
 		msg.Suffix = []event.Token{row.Output.Token}
 	}
 	known := len(msg.Suffix)
+	r.seen(&Call{Hook: "receive", At: d.Dest, Msg: msg, Held: held})
 	v := r.vms[d.Dest].Receive(&msg, held)
 	if v.Fault != "" {
 		return r.fault(v.Fault, d.Dest)
@@ -179,17 +203,29 @@ func (r dryRun) handOff(row *Row, from event.Peer, d Decision) *Error {
 			return r.fault(first.Fault, d.Dest)
 		}
 	}
-	row.Pos += max(known, len(v.Ids))
-	row.Step += max(known, len(v.Ids))
+	r.advance(row, max(known, len(v.Ids)))
 	row.Prefill = d.Dest != event.Front
 	return nil
 }
+
+// advance moves a row by n positions, forwards or back.
+func (r dryRun) advance(row *Row, n int) {
+	row.Pos += n
+	row.Step += n
+	row.Emitted = max(row.Emitted, emitted(r.p, row))
+}
+
+// emitted is how much a router would have let out before row.
+func emitted(p *Program, row *Row) int { return max(row.PromptLen, row.Pos-p.Hold) }
 
 func (r dryRun) fault(text string, at event.Peer) *Error {
 	e := parseError(r.p.File, text)
 	e.Msg += " (at " + event.Role(at, len(r.vms)) + ")"
 	return e
 }
+
+// lastSample is the newest step of the samples; its tokens end their answers.
+const lastSample = 3
 
 // samples are rows as any session has them: sure and unsure, first and later.
 func samples(vocab int) []Row {
@@ -198,7 +234,7 @@ func samples(vocab int) []Row {
 	}
 	var rows []Row
 	const prompt = 16
-	for step := range 4 {
+	for step := range lastSample + 1 {
 		for i, p := range []float32{1, 0.98, 0.7, 0.4, 0.1} {
 			o := &event.Output{
 				Token: event.Token((step*5 + i) % vocab), Entropy: 4 * (1 - p), EntropyNorm: (1 - p) / 2,

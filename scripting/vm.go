@@ -49,6 +49,7 @@ type program struct {
 	dead   error // the router could not be loaded again after a fault of memory or of the interpreter
 
 	declared  []Param
+	hold      int // as the file declares, 0 if it does not
 	loading   bool
 	compiling bool // the file is being compiled, not run
 }
@@ -92,13 +93,7 @@ func (vm *VM) load(p *Program, compiling bool) (err error) {
 	vm.program = program{p: p, loading: true, compiling: compiling}
 	defer vm.rescue(&err)
 	vm.meter.used = 0
-	vm.l = lua.NewState(lua.Options{
-		CallStackSize: 128, RegistrySize: 1024, RegistryMaxSize: 4096, RegistryGrowStep: 512,
-		SkipOpenLibs: true,
-	})
-	vm.l.SetContext(&vm.meter)
-	vm.meter.print = vm.env.Print
-	openLibs(vm.l)
+	vm.openState()
 	vm.openAPI()
 
 	vm.meter.begin(MaxInstructions)
@@ -107,6 +102,11 @@ func (vm *VM) load(p *Program, compiling bool) (err error) {
 	vm.loading = false
 	if err != nil {
 		return vm.asError(err)
+	}
+	if !compiling && vm.hold != p.Hold {
+		return &Error{File: p.File, Msg: fmt.Sprintf(
+			"hold(%d) became hold(%d) here; write a number that depends on no knob and on no roles", p.Hold, vm.hold,
+		)}
 	}
 	for _, h := range []struct {
 		name string
@@ -128,6 +128,17 @@ func (vm *VM) load(p *Program, compiling bool) (err error) {
 		)}
 	}
 	return nil
+}
+
+// openState makes an empty state with what Lua itself has.
+func (vm *VM) openState() {
+	vm.l = lua.NewState(lua.Options{
+		CallStackSize: 128, RegistrySize: 1024, RegistryMaxSize: 4096, RegistryGrowStep: 512,
+		SkipOpenLibs: true,
+	})
+	vm.l.SetContext(&vm.meter)
+	vm.meter.print = vm.env.Print
+	openLibs(vm.l)
 }
 
 // chunk runs a file's top level, whose arguments are the guards.
@@ -180,6 +191,7 @@ func withoutAddresses(s string) string {
 
 // Route decides about a row. It never fails: a fault takes the default.
 func (vm *VM) Route(row *Row) Decision {
+	vm.row.unscored()
 	d, err := vm.decide(row)
 	vm.row.leave()
 	if err != nil {
@@ -196,12 +208,13 @@ func (vm *VM) decide(row *Row) (d Decision, err error) {
 	if err != nil {
 		return d, err
 	}
-	if d.Dest, d.Action, err = vm.decision(dest, action); err != nil {
+	if d.Dest, d.Action, d.At, err = vm.decision(row, dest, action); err != nil {
 		return d, vm.at(row, err)
 	}
 	if d.State, err = vm.row.newState(&vm.enc); err != nil {
 		return d, vm.at(row, err)
 	}
+	d.Score, d.Scored = vm.row.score, vm.row.hasScore
 	return d, nil
 }
 
@@ -241,14 +254,14 @@ func (vm *VM) call(fn *lua.LFunction, row *Row, args ...lua.LValue) (a, b lua.LV
 	return a, b, nil
 }
 
-// decision checks what route returned.
-func (vm *VM) decision(dest, action lua.LValue) (event.Peer, event.Action, error) {
-	d, a := vm.env.Self, event.Keep
+// decision checks what route returned about a row.
+func (vm *VM) decision(row *Row, dest, action lua.LValue) (event.Peer, event.Action, int, error) {
+	d, a, at := vm.env.Self, event.Keep, 0
 	switch v := dest.(type) {
 	case *lua.LUserData:
 		c, ok := v.Value.(*constant)
 		if !ok || c.sort != destination {
-			return 0, 0, vm.illegal(dest)
+			return 0, 0, 0, vm.illegal(dest)
 		}
 		if c.peer != event.None {
 			d = c.peer
@@ -256,26 +269,35 @@ func (vm *VM) decision(dest, action lua.LValue) (event.Peer, event.Action, error
 	case lua.LNumber: // the paper's plain index; 0 is STAY
 		n := clampInt(float64(v))
 		if lua.LNumber(n) != v || n < 0 || n >= vm.env.Peers {
-			return 0, 0, vm.illegal(dest)
+			return 0, 0, 0, vm.illegal(dest)
 		}
 		if n > 0 {
 			d = event.Peer(n)
 		}
 	default:
-		return 0, 0, vm.illegal(dest)
+		return 0, 0, 0, vm.illegal(dest)
 	}
 	if action != lua.LNil {
 		ud, _ := action.(*lua.LUserData)
 		c, ok := value(ud).(*constant)
 		if !ok || c.sort != actionConst {
-			return 0, 0, fmt.Errorf("route returned the action %s; legal are KEEP and DROP", showValue(action))
+			return 0, 0, 0, fmt.Errorf("route returned the action %s; legal are KEEP, DROP and TRUNCATE(pos)", showValue(action))
 		}
-		a = c.act
+		a, at = c.act, c.at
 	}
-	if a == event.Drop && d == vm.env.Self {
-		return 0, 0, errors.New("route returned DROP with the own subserver as destination; DROP needs another one, which writes the position")
+	switch {
+	case a == event.Drop && d == vm.env.Self:
+		return 0, 0, 0, errors.New("route returned DROP with the own subserver as destination; DROP needs another one, which writes the position")
+	case a == event.Truncate && d == vm.env.Self:
+		return 0, 0, 0, fmt.Errorf("route returned TRUNCATE(%d) with the own subserver as destination; TRUNCATE needs another one, which writes the position", at)
+	case a == event.Truncate && at > row.Pos:
+		return 0, 0, 0, fmt.Errorf("route returned TRUNCATE(%d) at position %d; it takes back what was written before, so give r.pos at most", at, row.Pos)
+	case a == event.Truncate && at < row.Pos && vm.hold == 0:
+		return 0, 0, 0, fmt.Errorf("route returned TRUNCATE(%d) at position %d, but nothing is held back; write hold(n) at the top of the file", at, row.Pos)
+	case a == event.Truncate && at < row.Pos && at < row.Emitted:
+		return 0, 0, 0, fmt.Errorf("route returned TRUNCATE(%d), but what lies before position %d has been emitted; give r.emitted at least, or hold more back", at, row.Emitted)
 	}
-	return d, a, nil
+	return d, a, at, nil
 }
 
 func (vm *VM) illegal(v lua.LValue) error {
@@ -316,36 +338,6 @@ func showValue(v lua.LValue) string {
 	return "a " + v.Type().String()
 }
 
-// Send asks the router's send what travels to dest with the row's request:
-// a ceiling on the tokens that dest may write (0 = none) and data for its
-// r.fields. It follows the Route of the same row and sees the r.state that the
-// decision left.
-func (vm *VM) Send(row *Row, dest event.Peer) (budget int, fields []byte, fault string) {
-	if vm.send == nil {
-		return 0, nil, ""
-	}
-	seen := *row
-	if row == vm.routed {
-		seen.State = vm.after
-	}
-	budget, fields, err := vm.runSend(&seen, dest)
-	vm.row.leave()
-	if err != nil {
-		budget, fields, fault = 0, nil, vm.fault(vm.send, err)
-	}
-	vm.audit(&fault)
-	return budget, fields, fault
-}
-
-func (vm *VM) runSend(row *Row, dest event.Peer) (budget int, fields []byte, err error) {
-	defer vm.rescue(&err)
-	v, _, err := vm.call(vm.send, row, vm.destName(dest))
-	if err != nil {
-		return 0, nil, err
-	}
-	return vm.sendResult(v)
-}
-
 // fault prefixes an error that has no line with where the function stands.
 func (vm *VM) fault(fn *lua.LFunction, err error) string {
 	var e *Error
@@ -353,39 +345,4 @@ func (vm *VM) fault(fn *lua.LFunction, err error) string {
 		return e.Error()
 	}
 	return (&Error{File: vm.p.File, Line: fn.Proto.LineDefined, Msg: oneLine(err.Error())}).Error()
-}
-
-var sendKeys = []string{"budget", "fields"}
-
-func (vm *VM) sendResult(v lua.LValue) (budget int, fields []byte, err error) {
-	t, ok := v.(*lua.LTable)
-	if !ok {
-		if v == lua.LNil {
-			return 0, nil, nil
-		}
-		return 0, nil, fmt.Errorf("send returned %s; legal are nil and a table { budget = n, fields = {...} }", showValue(v))
-	}
-	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
-		switch k {
-		case lua.LString("budget"):
-			n, ok := v.(lua.LNumber)
-			if !ok || n != lua.LNumber(int64(n)) || n < 1 || n > 1<<30 {
-				return 0, nil, fmt.Errorf("send returned the budget %s; it is a whole number of tokens from 1", showValue(v))
-			}
-			budget = int(n)
-		case lua.LString("fields"):
-			f, ok := v.(*lua.LTable)
-			if !ok {
-				return 0, nil, fmt.Errorf("send returned %s as fields; they are a table", showValue(v))
-			}
-			b, err := vm.enc.encode("fields", f)
-			if err != nil {
-				return 0, nil, err
-			}
-			fields = slices.Clone(b)
-		default:
-			return 0, nil, fmt.Errorf("send returned an unknown field %s%s; legal are budget and fields", showValue(k), near.Hint(k.String(), sendKeys))
-		}
-	}
-	return budget, fields, nil
 }

@@ -33,6 +33,9 @@ var hookNames = []string{"route", "send", "receive"}
 // looked up through all of them.
 const maxNested = 200
 
+// maxErrors bounds how many errors of a file are told at once.
+const maxErrors = 100
+
 type scope struct {
 	parent *scope
 	vars   map[string]kind
@@ -41,6 +44,7 @@ type scope struct {
 type reference struct {
 	name string
 	line int
+	near string // the visible local that may be meant, of a name that is none
 }
 
 // walker resolves names, checks what can be checked without running, and
@@ -55,8 +59,9 @@ type walker struct {
 	functions map[string]int  // global functions, with their line
 	localFns  map[string]int  // local functions at the top level, with their line
 	reads     []reference     // globals read
+	heads     []headUse       // heads that the file names
 	dynamic   bool            // the file touches _G: names cannot be checked
-	err       *Error          // the first one
+	errs      []*Error        // in the order they were found
 }
 
 func newWalker(file string) *walker {
@@ -66,22 +71,20 @@ func newWalker(file string) *walker {
 }
 
 func (w *walker) fail(line int, format string, args ...any) {
-	if w.err == nil {
-		w.err = &Error{File: w.file, Line: line, Msg: fmt.Sprintf(format, args...)}
+	if len(w.errs) < maxErrors {
+		w.errs = append(w.errs, &Error{File: w.file, Line: line, Msg: fmt.Sprintf(format, args...)})
 	}
 }
 
-// program checks and rewrites a whole file.
-func (w *walker) program(chunk []ast.Stmt) ([]ast.Stmt, error) {
+// program checks and rewrites a whole file; what is wrong is in w.errs.
+func (w *walker) program(chunk []ast.Stmt) []ast.Stmt {
 	w.push(1)
 	chunk = w.stmts(chunk)
 	w.pop()
 	w.checkGlobals()
 	w.checkHooks()
-	if w.err != nil {
-		return nil, w.err
-	}
-	return bindGuards(chunk), nil
+	w.checkHold()
+	return bindGuards(chunk)
 }
 
 func (w *walker) checkGlobals() {
@@ -94,11 +97,13 @@ func (w *walker) checkGlobals() {
 		}
 		if why, ok := absent[ref.name]; ok {
 			w.fail(ref.line, "%s", why)
-			return
+			continue
 		}
 		known := append(slices.Clone(globalNames), slices.Sorted(maps.Keys(w.assigned))...)
+		if ref.near != "" {
+			known = append([]string{ref.near}, known...)
+		}
 		w.fail(ref.line, "there is no global %q%s", ref.name, near.Hint(ref.name, known))
-		return
 	}
 }
 
@@ -125,9 +130,26 @@ func (w *walker) checkHooks() {
 	w.fail(0, "there is no function route(r); a router must define one")
 }
 
+// checkHold tests that a file that takes tokens back holds some: without, every
+// TRUNCATE would be a fault, in a branch that may be rare.
+func (w *walker) checkHold() {
+	line := 0
+	for _, ref := range w.reads {
+		switch {
+		case ref.name == "hold":
+			return
+		case ref.name == "TRUNCATE" && line == 0:
+			line = ref.line
+		}
+	}
+	if line > 0 && !w.dynamic {
+		w.fail(line, "TRUNCATE takes back tokens that were written, so the router must hold some: write hold(n) at the top of the file, n the most it takes back")
+	}
+}
+
 func (w *walker) push(line int) {
 	w.scope = &scope{parent: w.scope, vars: map[string]kind{}}
-	if w.nested++; w.nested > maxNested {
+	if w.nested++; w.nested == maxNested+1 {
 		w.fail(line, "blocks are nested deeper than %d levels", maxNested)
 	}
 }
@@ -308,6 +330,7 @@ func (w *walker) expr(e ast.Expr) ast.Expr {
 	case *ast.Comma3Expr:
 		return guardCall(guardOne, e, e)
 	case *ast.FuncCallExpr:
+		w.score(e)
 		if e.Func != nil {
 			e.Func = w.expr(e.Func)
 		} else {
@@ -343,10 +366,27 @@ func (w *walker) read(e *ast.IdentExpr) {
 	if _, local := w.resolve(e.Value); local {
 		return
 	}
-	if e.Value == "_G" {
+	switch {
+	case e.Value == "_G":
 		w.dynamic = true
+	case e.Value == "hold" && w.depth > 0:
+		w.fail(e.Line(), "hold() declares how many tokens are held back, so it belongs at the top of the file, not into a function")
 	}
-	w.reads = append(w.reads, reference{e.Value, e.Line()})
+	ref := reference{name: e.Value, line: e.Line()}
+	if !slices.Contains(globalNames, e.Value) {
+		ref.near = w.nearLocal(e.Value)
+	}
+	w.reads = append(w.reads, ref)
+}
+
+// nearLocal is the visible local that a name is a slip of; of equals, the one of
+// the innermost block.
+func (w *walker) nearLocal(name string) string {
+	var known []string
+	for s := w.scope; s != nil; s = s.parent {
+		known = append(known, slices.Sorted(maps.Keys(s.vars))...)
+	}
+	return near.Best(name, known)
 }
 
 // field checks a constant key of a value whose fields are known.

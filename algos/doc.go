@@ -5,6 +5,7 @@
 // The invariant that matters: a shipped router decides exactly as its reference,
 // ties included.
 //
-// Read r2r, rstitch and me for the algorithms of papers, controls for the
-// baselines, reference for what the loops share.
+// Read r2r, citer, collm, rstitch and me for the algorithms of papers, controls for
+// what they are measured against, query for the choice of one model per request,
+// reference for what the loops share, head for trained heads.
 package algos

@@ -12,6 +12,7 @@ import (
 	"tokenrouter/algos/reference"
 	"tokenrouter/runtime/event"
 	"tokenrouter/scripting"
+	"tokenrouter/scripting/checker"
 	"tokenrouter/scripting/library"
 )
 
@@ -29,8 +30,9 @@ func TestRouters(t *testing.T) {
 				t.Errorf("%d models: %v", peers, err)
 			}
 		}
-		if !strings.HasPrefix(r.Text, "-- "+r.Name+".lua: ") {
-			t.Errorf("%s does not begin with its name", r.Name)
+		first, _, _ := strings.Cut(r.Text, "\n")
+		if what, ok := strings.CutPrefix(first, "-- "+r.Name+".lua: "); !ok || !strings.HasSuffix(what, ".") {
+			t.Errorf("%s begins with %q, want its name and one sentence", r.Name, first)
 		}
 		for i, line := range strings.Split(r.Text, "\n") {
 			if len(line) > 90 {
@@ -38,11 +40,18 @@ func TestRouters(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(names, " "); got != "r2r rstitch me random chance small_only large_only" {
+	want := "r2r rstitch me citer collm random chance small_only large_only " +
+		"r2r_neural r2r_outcome collm_compose collm_draft citer_no_weights collm_no_weights oracle window hysteresis handover " +
+		"query_mix query_length query_probe query_head"
+	if got := strings.Join(names, " "); got != want {
 		t.Error(got)
 	}
-	if got := (library.Library{Embedded: algos.Routers()}).List(); len(got) != 7 || !got[0].Embedded {
+	if got := (library.Library{Embedded: algos.Routers()}).List(); len(got) != len(names) || !got[0].Embedded {
 		t.Errorf("%+v", got)
+	}
+	lua, err := filepath.Glob("*/*.lua")
+	if err != nil || len(lua) != len(names) {
+		t.Errorf("%d routers in the folders, %d are listed (%v)", len(lua), len(names), err)
 	}
 }
 
@@ -68,6 +77,25 @@ func TestControls(t *testing.T) {
 		{"me", 2, map[string]float64{"small": 0}, 1, 1},
 		{"me", 3, map[string]float64{"small": 0, "large": 0}, 1, 1},
 		{"r2r", 2, map[string]float64{"threshold": 0}, 1, 20},
+		{"r2r_neural", 2, map[string]float64{"threshold": 0}, 1, 20},
+		{"citer", 2, map[string]float64{"threshold": 0}, 0, 0},
+		{"collm", 2, map[string]float64{"threshold": 1}, 0, 0},
+		{"collm_draft", 2, map[string]float64{"threshold": 1}, 0, 0},
+		{"collm_compose", 2, map[string]float64{"threshold": 1}, 0, 0},
+		{"citer_no_weights", 2, map[string]float64{"threshold": 0}, 0, 0},
+		{"collm_no_weights", 2, map[string]float64{"threshold": 1}, 0, 0},
+		{"handover", 2, map[string]float64{"threshold": 0, "tokens": 4}, 1, 5},
+		{"hysteresis", 2, map[string]float64{"up": 4, "down": 4}, 0, 0},
+		{"window", 2, map[string]float64{"threshold": 4}, 0, 0},
+		{"window", 2, map[string]float64{"threshold": 0, "window": 1}, 1, 3},
+		{"query_mix", 2, map[string]float64{"share": 1}, 1, 1},
+		{"query_mix", 2, map[string]float64{"share": 0}, 0, 0},
+		{"query_length", 2, map[string]float64{"length": 2}, 1, 1},
+		{"query_length", 2, map[string]float64{"length": 3}, 0, 0},
+		{"query_head", 2, map[string]float64{"threshold": 0}, 1, 1},
+		{"query_probe", 2, map[string]float64{"threshold": 0, "tokens": 7}, 1, 7},
+		{"query_probe", 2, map[string]float64{"threshold": 4}, 0, 0},
+		{"query_probe", 3, map[string]float64{"threshold": 0, "tokens": 1}, 2, 1},
 	} {
 		run := reference.Run{Models: routertest.Models(c.peers), Req: 4, Prompt: []event.Token{3, 1}, MaxTokens: 20}
 		r := routertest.Play(t, run, routertest.Load(t, c.name+".lua", text(t, c.name), c.peers, 5, c.set))
@@ -132,6 +160,15 @@ func TestSnippetsInDocs(t *testing.T) {
 			line := strings.Count(string(b[:m[0]]), "\n") + 1
 			code := string(b[m[2]:m[3]])
 			seen++
+			if strings.Contains(code, "function check(") { // judges answers, routes nothing
+				c, err := checker.New("doc.lua", code, nil)
+				if err != nil {
+					t.Errorf("%s, the block at line %d: %v\n%s", page, line, err, code)
+					continue
+				}
+				c.Close()
+				continue
+			}
 			if !regexp.MustCompile(`(?m)^(function route|route =)`).MatchString(code) {
 				code = "function route(r)\n" + code + "\nend\n"
 				if strings.Contains(code, "function send") || strings.Contains(code, "function receive") || strings.Contains(code, "param(") {

@@ -1,5 +1,5 @@
--- chance.lua: a Markov chain decides, whatever the models say: from each model a
--- request goes to each other with a probability of its own. What plan computes with.
+-- chance.lua: a Markov chain decides, whatever the models say; plan computes with it.
+-- From each model a request goes to each other with a probability of its own.
 
 local ways = { small = {}, middle = {}, large = {} }   -- in the order they are tried
 local here = {}

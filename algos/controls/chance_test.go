@@ -22,7 +22,7 @@ func load(t *testing.T, name string, peers int, set map[string]float64) []*scrip
 	if err != nil {
 		t.Fatal(err)
 	}
-	return routertest.Load(t, name+".lua", string(text), peers, 5, set)
+	return routertest.Load(t, name+".lua", string(text), peers, routertest.Seed, set)
 }
 
 // step asks the router about one row of model self.

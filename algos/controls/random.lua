@@ -1,5 +1,5 @@
--- random.lua: a coin decides, whatever the models say. The baseline that every
--- router has to beat at the same share of large tokens.
+-- random.lua: a coin decides who writes each token, whatever the models say.
+-- The baseline that every router has to beat at the same share of large tokens.
 
 local share = param("share", { default = 0.2, min = 0, max = 1,
   help = "share of tokens that the large model writes" })

@@ -16,6 +16,13 @@
 // first position chooses its writer, draw 1 at any position chooses the writer
 // of the next one.
 //
+// Defaults: equal weights, as in all published configurations, which also sample at
+// temperature 1 from the ten most likely tokens; sampling here is that of the
+// request.
+//
+// Ours: draws that are keyed, in place of one generator for a run. The models share
+// one vocabulary: the paper's union of vocabularies is not here.
+//
 // The invariant that matters: every token's writer is an independent draw from
 // the same distribution, so run lengths are geometric.
 //

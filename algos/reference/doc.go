@@ -8,5 +8,6 @@
 // The invariant that matters: a Model's output depends on the tokens and the
 // request alone, so a reference and the runtime see the same candidates.
 //
-// Read algos/r2r, algos/rstitch and algos/me for the loops.
+// Read reference.go for a request, loops.go for the two loops that most algorithms
+// share, then the reference.go of each algorithm.
 package reference

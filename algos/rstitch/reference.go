@@ -7,27 +7,8 @@ import (
 
 // Reference runs a request over two models: algorithm 1 of the paper.
 func Reference(run reference.Run, threshold float64) reference.Result {
-	const small, large = event.Peer(0), event.Peer(1)
-	w := run.Begin()
-	active := small
-	for {
-		o := w.Next(active)
-		switch unsure := float64(o.EntropyNorm) > threshold; {
-		case active == small && unsure:
-			w.Drop(small, o)
-			active = large
-			continue
-		case active == large && !unsure:
-			active = small
-			if !w.Commit(large, o) {
-				return w.Result
-			}
-		default:
-			if !w.Commit(active, o) {
-				return w.Result
-			}
-		}
-	}
+	unsure := func(o event.Output) bool { return float64(o.EntropyNorm) > threshold }
+	return reference.Spans(run, unsure, func(o event.Output, _ int) bool { return !unsure(o) })
 }
 
 // Rule is one decision: where the request goes after a step of model self, and

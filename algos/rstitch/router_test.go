@@ -11,35 +11,19 @@ import (
 	"tokenrouter/algos/reference"
 	"tokenrouter/algos/rstitch"
 	"tokenrouter/runtime/event"
-	"tokenrouter/runtime/rng"
-	"tokenrouter/scripting"
 )
 
 //go:embed router.lua
 var router string
 
-// Case I9: the router and the rule decide alike on 10,000 rows, ties at the
-// threshold and its neighbours included.
 func TestTwin(t *testing.T) {
-	for _, threshold := range []float64{0, 0.03, 0.25, math.Nextafter(0.25, 1), 1} {
-		vms := routertest.Load(t, "rstitch.lua", router, 2, 1, map[string]float64{"threshold": threshold})
-		for i := range 2000 {
-			o := routertest.Signals(rng.Key{Seed: 6, Req: uint64(i)})
-			switch i % 4 {
-			case 0:
-				o.EntropyNorm = float32(threshold)
-			case 1:
-				o.EntropyNorm = math.Nextafter32(float32(threshold), float32(i%3))
-			}
-			for self := range event.Peer(2) {
-				dest, action := rstitch.Rule(&o, self, threshold)
-				d := vms[self].Route(&scripting.Row{Req: event.ReqID(i), Output: &o, Pos: 9, PromptLen: 5})
-				if d.Fault != "" || d.Dest != dest || d.Action != action {
-					t.Fatalf("H = %v at %d, threshold %v: %+v, want %d %s", o.EntropyNorm, self, threshold, d, dest, action)
-				}
-			}
-		}
-	}
+	routertest.Twin{
+		File: "rstitch.lua", Text: router, Thresholds: []float64{0, 0.001, 0.03, 0.25, math.Nextafter(0.25, 1)},
+		Signal: routertest.Field(func(o *event.Output, v float32) { o.EntropyNorm = v }),
+		Rule: func(norm float64, self event.Peer, threshold float64) (event.Peer, event.Action) {
+			return rstitch.Rule(&event.Output{EntropyNorm: float32(norm)}, self, threshold)
+		},
+	}.Check(t)
 }
 
 // Ids, writers and dropped candidates equal those of the reference loop, at
@@ -47,18 +31,10 @@ func TestTwin(t *testing.T) {
 func TestReference(t *testing.T) {
 	longest := 0
 	for _, threshold := range []float64{0.001, 0.02, 0.03, 0.125, 0.5} {
-		vms := routertest.Load(t, "rstitch.lua", router, 2, 3, map[string]float64{"threshold": threshold})
-		for req := range 200 {
-			run := reference.Run{
-				Models: routertest.Models(2), Req: event.ReqID(req + 1), Prompt: []event.Token{1, 2, event.Token(req)},
-				MaxTokens: 40, EOS: []event.Token{routertest.EOS}, Seed: 3,
-			}
-			want, got := rstitch.Reference(run, threshold), routertest.Play(t, run, vms)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("request %d, threshold %v: %s", req, threshold, diff)
-			}
+		vms := routertest.Load(t, "rstitch.lua", router, 2, routertest.Seed, map[string]float64{"threshold": threshold})
+		for _, r := range routertest.Equal(t, vms, 200, func(run reference.Run) reference.Result { return rstitch.Reference(run, threshold) }) {
 			length := 0
-			for _, m := range want.Writers {
+			for _, m := range r.Writers {
 				if length++; m == 0 {
 					length = 0
 				}
@@ -74,8 +50,7 @@ func TestReference(t *testing.T) {
 // Algorithm 1 by hand: the unsure token of the small model is dropped, the large
 // model's sure token is kept and gives control back.
 func TestReferenceByHand(t *testing.T) {
-	small := script{{1, 0.1}, {2, 0.4}, {3, 0}, {4, 0}, {5, 0.3}, {6, 0.31}}
-	large := script{{11, 1}, {12, 0.9}, {13, 0.3}, {14, 1}, {15, 1}, {16, 0}}
+	small, large := script(1, 0.1, 2, 0.4, 3, 0, 4, 0, 5, 0.3, 6, 0.31), script(11, 1, 12, 0.9, 13, 0.3, 14, 1, 15, 1, 16, 0)
 	got := rstitch.Reference(reference.Run{Models: []reference.Model{small, large}, MaxTokens: 6}, 0.3)
 	want := reference.Result{
 		Tokens:  []event.Token{1, 12, 13, 4, 5, 16},
@@ -92,12 +67,11 @@ func TestReferenceByHand(t *testing.T) {
 	}
 }
 
-// script is a model that says the same whatever came before.
-type script []struct {
-	token   event.Token
-	entropy float32
-}
-
-func (s script) Next(_ []event.Token, _ event.ReqID, pos int) event.Output {
-	return event.Output{Token: s[pos].token, EntropyNorm: s[pos].entropy}
+// script is a model that says the same whatever came before: tokens with their
+// normalised entropies.
+func script(said ...float32) (s routertest.Script) {
+	for i := 0; i < len(said); i += 2 {
+		s = append(s, event.Output{Token: event.Token(said[i]), EntropyNorm: said[i+1]})
+	}
+	return s
 }

@@ -19,7 +19,7 @@ func prepared(t *testing.T, args ...string) *ablation {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir()) // for the crash file
 	var cmd ablateCmd
-	parser, err := kong.New(&cmd, kong.Vars{"models": "", "clock": "sim", "seconds": "0"})
+	parser, err := kong.New(&cmd, words().CloneWith(kong.Vars{"clock": "sim", "seconds": "0"}))
 	if err == nil {
 		_, err = parser.Parse(append([]string{
 			"--routers=" + t.TempDir(), "-n2,4", "--repeat=2", "--seconds=4", "--warm-up=1", "--rungs=lockstep,async",

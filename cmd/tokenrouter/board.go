@@ -224,7 +224,8 @@ func (s *screenRuntime) Edit() (string, error)                { return s.rt().Ed
 func (s *screenRuntime) Explain(d app.Decided) string {
 	in := scripting.Row{
 		Req: d.Row.Req, Output: &d.Row.Output, Pos: d.Pos, PromptLen: d.PromptLen, Step: d.Pos - d.PromptLen,
-		Prefill: d.Prefill, State: d.State, Fields: d.Fields,
+		Prefill: d.Prefill, State: d.State, Fields: d.Fields, Emitted: d.Emitted,
+		Last: d.MaxLen > 0 && d.Pos+1 >= d.MaxLen, // the runtime knows the end tokens
 	}
 	file, line, src, err := s.rt().Explain(d.Core, &d.Row, &in, d.Knobs)
 	switch {

@@ -37,14 +37,20 @@ type cast struct {
 	generation *model.Generation                                      // how the front's checkpoint wants to be sampled; nil: greedy
 	ask        func(from workload.Source, how string) workload.Source // puts requests to models from disk; nil: as they are
 
-	tasks   []workload.Task // of a recording
-	lacks   []string        // what a recording does not have
-	missing func() uint64   // answers that it did not have and that were drawn; nil elsewhere
+	// Of a recording; nil elsewhere.
+	said  *emulated.Recording
+	heads *recordedHeads
+	tasks []workload.Task
+	lacks []string // what it does not have
 }
 
 // cast puts together who writes the tokens, and the cost profile with a row for
 // each of them. Goroutines that load models run under g.
 func (f *clusterFlags) cast(g *guard.Guard) (c *cast, p cost.Profile, err error) {
+	if f.ready != nil {
+		p, err = f.profile(len(f.ready.models), nil)
+		return f.ready, p, err
+	}
 	if f.recording() {
 		if c, err = f.recorded(); err != nil {
 			return nil, p, err

@@ -25,7 +25,8 @@ func (f *clusterFlags) recorded() (*cast, error) {
 		return nil, err
 	}
 	c.special = func(id event.Token) bool { return slices.Contains(c.eos, id) }
-	said, err := emulated.NewRecording(s.Records(), len(c.models), f.Seed)
+	c.heads = newRecordedHeads(filepath.Base(s.Path), s)
+	said, err := emulated.NewRecording(s.Records(), len(c.models), f.Seed, c.heads.headOf)
 	if err != nil {
 		return nil, fmt.Errorf("--tokens %s: %w", f.Tokens, err)
 	}
@@ -41,7 +42,7 @@ func (f *clusterFlags) recorded() (*cast, error) {
 		}
 		c.runners = append(c.runners, emulated.New(said, i))
 	}
-	c.missing = said.Missing
+	c.said, c.heads.said = said, said
 	if err := c.take(s); err != nil {
 		return nil, fmt.Errorf("--tokens %s: %w", f.Tokens, err)
 	}
@@ -77,7 +78,13 @@ func (c *cast) take(s *store.Opened) error {
 		switch h := rec.Host.(type) {
 		case *tape.Request:
 			at[h.Req] = len(c.tasks)
-			c.tasks = append(c.tasks, workload.Task{ID: h.Task, Question: h.Question, Answer: h.Answer, HasAnswer: h.HasAnswer})
+			t := workload.Task{ID: h.Task, Question: h.Question, Answer: h.Answer, HasAnswer: h.HasAnswer, Family: h.Family}
+			if h.Check != "" {
+				if t.Check, err = workload.ParseCheck(h.Check); err != nil {
+					return fmt.Errorf("task %s: %w", h.Task, err)
+				}
+			}
+			c.tasks = append(c.tasks, t)
 		}
 		if rec.Event == nil || rec.Event.Kind != event.Arrive {
 			continue

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tokenrouter/algos"
+	"tokenrouter/algos/head"
 	"tokenrouter/runtime/cost"
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/guard"
@@ -35,6 +36,7 @@ type cluster struct {
 	flags   *clusterFlags  // settled
 	guard   *guard.Guard
 	lib     library.Library
+	heads   *head.Library
 	profile cost.Profile
 }
 
@@ -60,6 +62,9 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 	}
 	c := &cluster{flags: f, guard: guard.New(crashFolder())}
 	c.lib = library.Library{Dir: f.Routers, Embedded: algos.Routers()}
+	if c.heads, err = f.library(); err != nil {
+		return nil, usage(err)
+	}
 	if fromDisk(f.origins) {
 		if err := c.early(); err != nil {
 			return nil, usage(err)
@@ -79,11 +84,12 @@ func (f *clusterFlags) build(w work) (*cluster, error) {
 // may take a while. Who asks again gets the same answers.
 func (c *cluster) early() error {
 	f, n := c.flags, len(c.flags.origins)
+	_, check := f.checker()
 	_, params := f.params()
 	_, arrivals := f.arrivals()
 	_, policy := live.ParsePolicy(f.Batch, n)
 	_, contention := f.contention(n)
-	if err := cmp.Or(params, arrivals, policy, contention); err != nil {
+	if err := cmp.Or(check, params, arrivals, policy, contention); err != nil {
 		return err
 	}
 	path, text, embedded, err := c.lib.Resolve(f.Router)
@@ -155,6 +161,7 @@ func (c *cluster) config(w work) (live.Config, error) {
 		Profile: &c.profile,
 		Tape:    tape.New(), Guard: c.guard, Pacer: paced.NewPacer(),
 	}
+	cfg.Scorer = c.scorer(cfg.Tape)
 	var err error
 	if cfg.Arrivals, err = f.arrivals(); err != nil {
 		return cfg, err
@@ -167,6 +174,12 @@ func (c *cluster) config(w work) (live.Config, error) {
 	case c.cast.ask != nil:
 		cfg.Source = c.cast.ask(cfg.Source, "") // the tasks say themselves how
 	}
+	if cfg.Check, err = f.checker(); err != nil {
+		return cfg, err
+	}
+	if p, ok := cfg.Source.(*posed); ok && cfg.Check != nil {
+		p.silent = false // the checker finds answers where it likes
+	}
 	if cfg.Params, err = f.params(); err != nil {
 		return cfg, err
 	}
@@ -176,7 +189,7 @@ func (c *cluster) config(w work) (live.Config, error) {
 	if cfg.Contention, err = f.contention(n); err != nil {
 		return cfg, err
 	}
-	cfg.Jitter = f.Jitter
+	cfg.Jitter, cfg.Unseen = f.Jitter, f.unseen
 	cfg.Virtual, cfg.Emulated = f.virtual(), f.Clock == live.ClockEmulated
 	if f.Clock == live.ClockPaced || f.Clock == live.ClockEmulated {
 		cfg.Pacer.SetProfile(&c.profile)
@@ -207,7 +220,7 @@ func (c *cluster) manifest(w work) store.Manifest {
 	m := store.Manifest{
 		Program: "tokenrouter " + version(), StartedAt: c.runtime.Started(), Models: c.cast.models, Tokens: c.cast.tokens,
 		Router: store.Router{File: st.RouterFile, Path: st.RouterPath, Hash: st.RouterHash, Text: c.runtime.RouterText()},
-		Params: map[string]float64{}, Seed: f.Seed, Policy: store.PolicyOf(&st.Policy),
+		Params: map[string]float64{}, Heads: c.usedHeads(), Seed: f.Seed, Policy: store.PolicyOf(&st.Policy),
 		Clock: st.Clock, Profile: st.Profile, Speed: st.Speed, Concurrency: f.Concurrency,
 		Seats: f.Seats, KVTokens: *f.KVTokens, Core: storedCore(f.coreOptions()),
 		Workload: store.Workload{Source: f.Workload, File: w.file, Requests: w.limit, MaxTokens: f.maxNew},
@@ -273,6 +286,7 @@ func (c *cluster) closeWithin(ctx context.Context, within time.Duration, reason 
 	}
 	if c.session != nil {
 		c.runtime.Tape().AppendHost(c.runtime.Now(), event.None, &tape.Closed{Reason: reason})
+		c.session.SetHeads(c.usedHeads())
 		err = errors.Join(err, c.session.Close(reason))
 	}
 	return err

@@ -18,6 +18,7 @@ import (
 // drive says how a cluster is run to its end without a screen.
 type drive struct {
 	warmUp time.Duration                   // of session time that the figures leave out
+	each   func(*tape.Record)              // shown every record; may be nil
 	show   func(w *watch, c time.Duration) // several times a second, with the session time; may be nil
 }
 
@@ -64,6 +65,9 @@ func (c *cluster) drive(ctx context.Context, o drive) (*driven, error) {
 			}
 			for i := range recs {
 				fold.Add(&recs[i])
+				if o.each != nil {
+					o.each(&recs[i])
+				}
 				d.seen.add(&recs[i])
 			}
 			clear(recs)
@@ -112,8 +116,8 @@ wait:
 	sub.Close()
 	d.summary = fold.Summary(c.runtime.Now())
 	d.late = c.runtime.Status().Late
-	if c.cast.missing != nil {
-		d.drawn = c.cast.missing()
+	if c.cast.said != nil {
+		d.drawn = c.cast.said.Missing()
 	}
 	return d, err
 }

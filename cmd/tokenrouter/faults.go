@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 )
 
@@ -14,8 +15,10 @@ type faults struct {
 }
 
 type fault struct {
-	text string
+	text string // of the first one
+	kind string // text without its numbers
 	n    int
+	vary bool // the others' numbers are not all those of text
 }
 
 // Most causes that are kept, and shown.
@@ -24,10 +27,20 @@ const (
 	shownCauses = 5
 )
 
+// faultPlace is what a fault's text begins with, faultNumbers is what differs in it from
+// one request to the next: faults of one place that differ in numbers have one cause.
+var (
+	faultPlace   = regexp.MustCompile(`^\S+\.lua:(\d+: )?`)
+	faultNumbers = regexp.MustCompile(`\d+(\.\d+)?`)
+)
+
 func (f *faults) add(text string) {
+	at := faultPlace.FindString(text)
+	kind := at + faultNumbers.ReplaceAllString(text[len(at):], "N")
 	for i := range f.causes {
-		if f.causes[i].text == text {
+		if f.causes[i].kind == kind {
 			f.causes[i].n++
+			f.causes[i].vary = f.causes[i].vary || f.causes[i].text != text
 			return
 		}
 	}
@@ -35,7 +48,7 @@ func (f *faults) add(text string) {
 		f.more++
 		return
 	}
-	f.causes = append(f.causes, fault{text, 1})
+	f.causes = append(f.causes, fault{text: text, kind: kind, n: 1})
 }
 
 // print names the most frequent causes.
@@ -48,12 +61,16 @@ func (f *faults) print(w io.Writer) {
 	rest := f.more
 	for i, c := range all {
 		if i < shownCauses {
-			fmt.Fprintf(w, "tokenrouter: router fault, %d times: %s\n", c.n, c.text)
+			such := ""
+			if c.vary {
+				such = ", such as"
+			}
+			fmt.Fprintf(w, "tokenrouter: router fault, %s%s: %s\n", counted(c.n, "time"), such, c.text)
 		} else {
 			rest += c.n
 		}
 	}
 	if rest > 0 {
-		fmt.Fprintf(w, "tokenrouter: %d more router faults of other causes\n", rest)
+		fmt.Fprintf(w, "tokenrouter: %d more router %s of other causes\n", rest, plural(rest, "fault"))
 	}
 }

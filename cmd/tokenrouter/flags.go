@@ -28,6 +28,10 @@ type clusterFlags struct {
 	poolFlags
 	loadFlags
 	recordFlags
+
+	stateless []bool // subservers that compute a text anew at each visit, for baselines
+	ready     *cast  // who writes, where that is known before
+	unseen    bool   // nobody looks at predictions
 }
 
 // castFlags say who writes, and who decides on that.
@@ -36,6 +40,7 @@ type castFlags struct {
 	Router  string            `placeholder:"NAME|FILE" help:"Router: a shipped name, one of --routers, or a Lua file (default: r2r, or chance where --p and the like are given)."`
 	Routers string            `default:"routers" placeholder:"DIR" help:"Folder of your own routers; the first edit of a shipped one copies it there (default: ${default})."`
 	Param   map[string]string `placeholder:"KNOB=V" help:"Set a knob of the router; may be repeated."`
+	headFlags
 	chanceFlags
 }
 
@@ -87,6 +92,7 @@ func (f *clusterFlags) settle() error {
 		return err
 	}
 	if f.modelled() {
+		f.settlePair(f.Workload)
 		if err := f.settleModels(); err != nil {
 			return err
 		}
@@ -168,7 +174,7 @@ func (f *clusterFlags) coreOptions() live.CoreOptions {
 	return live.CoreOptions{
 		Chunk: f.Chunk, Budget: *f.BatchTokens, NoPrefix: f.NoPrefixCache,
 		Overcommit: int(math.Round(100 * f.KVOvercommit)), Timeout: f.PeerTimeout,
-		MaxActive: f.MaxActive, Resubmit: f.Resubmit,
+		MaxActive: f.MaxActive, Resubmit: f.Resubmit, Stateless: f.stateless,
 	}
 }
 

@@ -10,12 +10,14 @@ import (
 	"tokenrouter/runtime/model"
 	"tokenrouter/runtime/rng"
 	"tokenrouter/runtime/workload"
+	"tokenrouter/scripting/checker"
 )
 
 // loadFlags say which requests come and how their tokens are drawn.
 type loadFlags struct {
 	Seed     uint64 `default:"1" help:"Seed of requests, arrivals and draws."`
-	Workload string `default:"light" enum:"light,heavy,multi-turn" help:"Which requests: light, heavy or multi-turn. For models problems of 3-6 equations, of 8-12 (which the embedded ones get wrong), and stories that go on; for drawn tokens lengths like the paper's."`
+	Workload string `default:"light" enum:"${workloads}" help:"Which requests: light, heavy or multi-turn; for models problems of 3-6 equations, of 8-12 (which the embedded ones get wrong), and stories that go on; for drawn tokens lengths like the paper's. For models also one family of problems (${families}), or mixture: all of them by turns."`
+	Check    string `placeholder:"FILE.lua" help:"Judge answers by function check(task, text, answer) of a Lua file, which returns true or false, instead of by the tasks' own answers."`
 	Arrivals string `default:"closed" placeholder:"HOW" help:"When requests come: closed (a new one when one has ended, -n at a time), poisson:QPS, uniform:QPS, gamma:QPS,cv=2, mmpp:QPS,r=3,h=0.2,tc=2s, or trace:FILE (default: ${default})."`
 
 	MaxTokens   *int     `placeholder:"N" help:"Most new tokens of a request (default: 160; 1024 with models from disk; with drawn tokens what the workload says)."`
@@ -58,6 +60,7 @@ func (f *clusterFlags) checkLoad() error {
 		{"--kv-format", f.KVFormat != "" && !f.modelled()},
 		{"--workload", f.Workload != workload.PresetLight && f.recording()},
 		{"--stop", len(f.Stop) > 0 && f.Tokens == tokensDrawn},
+		{"--check", f.Check != "" && f.Tokens == tokensDrawn},
 	} {
 		if s.given {
 			return fmt.Errorf("%s does not go with --tokens %s, which leaves no choice of it; leave it out, or give --tokens models", s.flag, f.Tokens)
@@ -98,6 +101,18 @@ func (f *loadFlags) sampling() event.Sampling {
 // embedded models were trained on.
 func (f *loadFlags) sourceSeed() uint64 {
 	return rng.Key{Seed: f.Seed, Purpose: rng.Workload}.Uint64(0)
+}
+
+// checker is what judges answers from outside, nil where nothing does.
+func (f *loadFlags) checker() (workload.Checker, error) {
+	if f.Check == "" {
+		return nil, nil
+	}
+	c, err := checker.Read(f.Check, nil)
+	if err != nil {
+		return nil, fmt.Errorf("--check: %w", err)
+	}
+	return c.Check, nil
 }
 
 // arrivals is when requests come, nil for the closed loop.

@@ -13,12 +13,13 @@ import (
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/model/checkpoint"
 	"tokenrouter/runtime/model/tiny"
+	"tokenrouter/runtime/workload"
 	"tokenrouter/tui/frame"
 )
 
 // modelFlags say which models write, and how they are held in memory.
 type modelFlags struct {
-	Models  string `placeholder:"A,B[,C]" help:"Two or three models, small first: names (tokenrouter models lists them) or files and folders (default: tiny-37k,tiny-3.7m). Embedded: ${models}. With drawn tokens: roles or models of the cost profile (default: small,large)."`
+	Models  string `placeholder:"A,B[,C]" help:"Two or three models, small first: names (tokenrouter models lists them) or files and folders (default: tiny-37k,tiny-3.7m; mix-114k,mix-842k for a mixture and its families). Embedded: ${models}. With drawn tokens: roles or models of the cost profile (default: small,large)."`
 	Small   string `placeholder:"MODEL" help:"The small model: a GGUF file, a folder with safetensors, or a name. With --large."`
 	Middle  string `placeholder:"MODEL" help:"The one between, if there is one."`
 	Large   string `placeholder:"MODEL" help:"The large model. With --small."`
@@ -148,8 +149,21 @@ func (f *modelFlags) lookUp() ([]origin, error) {
 	return out, nil
 }
 
-// embeddedPair are the models where none is named.
-const embeddedPair = "tiny-37k,tiny-3.7m"
+// embeddedPair are the models where none is named, mixedPair those for problems
+// that the former have never seen.
+const (
+	embeddedPair = "tiny-37k,tiny-3.7m"
+	mixedPair    = "mix-114k,mix-842k"
+)
+
+// settlePair names the models that know the problems of a workload, where nobody
+// names any.
+func (f *modelFlags) settlePair(problems string) {
+	unseen := problems == workload.PresetMixture || slices.Contains(workload.Families()[1:], problems)
+	if unseen && f.Models == "" && !f.named() {
+		f.Models = mixedPair
+	}
+}
 
 // offer is what an error about a model ends with: what works without any file.
 const offer = "; the embedded pair needs no files: --models " + embeddedPair

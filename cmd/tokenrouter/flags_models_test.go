@@ -125,3 +125,22 @@ func TestSettleModelsFromDisk(t *testing.T) {
 		t.Errorf("embedded: %+v", pair)
 	}
 }
+
+// Without a name the models are those that know the problems.
+func TestModelsKnowTheProblems(t *testing.T) {
+	for problems, want := range map[string]string{
+		"light": "", "heavy": "", "multi-turn": "", "story": "",
+		"mixture": mixedPair, "ledger": mixedPair, "count": mixedPair,
+	} {
+		f := modelFlags{}
+		if f.settlePair(problems); f.Models != want {
+			t.Errorf("%s: %q, want %q", problems, f.Models, want)
+		}
+		named, small := modelFlags{Models: "tiny-114k,tiny-3.7m"}, modelFlags{Small: "a", Large: "b"}
+		named.settlePair(problems)
+		small.settlePair(problems)
+		if named.Models != "tiny-114k,tiny-3.7m" || small.Models != "" {
+			t.Errorf("%s: models that are named are replaced: %q, %q", problems, named.Models, small.Models)
+		}
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"tokenrouter/kernels/cpu"
 	"tokenrouter/runtime/model/synth"
 	"tokenrouter/runtime/model/tiny"
+	"tokenrouter/runtime/workload"
 )
 
 // Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted.
@@ -44,19 +45,25 @@ func endSignals() []os.Signal {
 
 // cli is the command line. The board is what runs when no command is named.
 type cli struct {
-	Board    boardCmd    `cmd:"" default:"withargs" set:"clock=paced" help:"Open the board: two models, a router, live (the default)."`
-	Run      runCmd      `cmd:"" set:"clock=live" help:"Run requests without a terminal and print a summary."`
-	Sim      simCmd      `cmd:"" set:"clock=sim" help:"Run requests in virtual time, as fast as the machine can, and print a summary."`
-	Ablate   ablateCmd   `cmd:"" set:"clock=sim" help:"Run the baselines and the policies side by side: what each step is worth."`
-	Plan     planCmd     `cmd:"" help:"Predict tokens/s and the best thresholds B*, without running anything."`
-	Cost     costCmd     `cmd:"" help:"List, show and fit cost profiles: how long a step of a model takes."`
-	Replay   replayCmd   `cmd:"" help:"Feed recorded events to fresh cores and tell where they decide otherwise."`
-	Export   exportCmd   `cmd:"" help:"Write a session in a form that other tools read."`
-	Sessions sessionsCmd `cmd:"" help:"List recorded sessions."`
-	Models   modelsCmd   `cmd:"" help:"List models, say what one is, or make one of random weights."`
-	Bench    benchCmd    `cmd:"" help:"Measure the engine against the limits of this machine."`
-	Routers  routersCmd  `cmd:"" help:"List the routers that can be named."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Board     boardCmd     `cmd:"" default:"withargs" set:"clock=paced" help:"Open the board: two models, a router, live (the default)."`
+	Run       runCmd       `cmd:"" set:"clock=live" help:"Run requests without a terminal and print a summary."`
+	Sim       simCmd       `cmd:"" set:"clock=sim" help:"Run requests in virtual time, as fast as the machine can, and print a summary."`
+	Ablate    ablateCmd    `cmd:"" set:"clock=sim" help:"Run the baselines and the policies side by side: what each step is worth."`
+	Grid      gridCmd      `cmd:"" help:"Run the five algorithms by three workloads against their baselines in virtual time, and take the ratios apart by cause."`
+	Sweep     sweepCmd     `cmd:"" set:"clock=sim" help:"Run routers at many settings over the same problems: right answers against large tokens, tokens/s and cost."`
+	Frontier  frontierCmd  `cmd:"" help:"Show what sweeps came to: curves, areas, intervals, the Pareto set."`
+	Runlength runlengthCmd `cmd:"" help:"Measure for how many steps requests stay at a model, test it against the geometric law, and check the plan on it."`
+	Plan      planCmd      `cmd:"" help:"Predict tokens/s and the best thresholds B*, without running anything."`
+	Cost      costCmd      `cmd:"" help:"List, show and fit cost profiles: how long a step of a model takes."`
+	Replay    replayCmd    `cmd:"" help:"Feed recorded events to fresh cores and tell where they decide otherwise."`
+	Export    exportCmd    `cmd:"" help:"Write a session in a form that other tools read."`
+	Sessions  sessionsCmd  `cmd:"" help:"List recorded sessions."`
+	Head      headCmd      `cmd:"" help:"Trained heads: gather rows, train, judge, choose thresholds, list."`
+	Models    modelsCmd    `cmd:"" help:"List models, say what one is, or make one of random weights."`
+	Bench     benchCmd     `cmd:"" help:"Measure the engine against the limits of this machine."`
+	Check     checkCmd     `cmd:"" help:"Read a router without running it: what is wrong, what a call costs."`
+	Routers   routersCmd   `cmd:"" help:"List the routers that can be named."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
@@ -120,6 +127,7 @@ func words() kong.Vars {
 	return kong.Vars{
 		"models": strings.Join(tiny.Names(), ", "), "shapes": strings.Join(shapeNames(), ", "),
 		"ggufformats": strings.Join(synth.Formats("x.gguf"), ", "), "folderformats": strings.Join(synth.Formats("x"), ", "),
+		"workloads": strings.Join(workload.Presets(), ","), "families": strings.Join(workload.Families(), ", "),
 		"version": "tokenrouter " + version(),
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/workload"
 )
@@ -10,15 +12,21 @@ import (
 // was not has to be told, or no answer could be compared with the one wanted.
 type posed struct {
 	workload.Source
-	how    string // behind each question
-	silent bool   // nothing marks the end of a thought, so no answer can be found
+	how    string // behind each question whose answer has no other form
+	silent bool   // nothing marks the end of a thought, so no answer can be found behind it
 }
 
 // howToAnswer goes with the problems of a workload.
 const howToAnswer = " Answer with the number alone, without any words."
 
 func (a *posed) put(t workload.Task, ok bool) (workload.Task, bool) {
-	if t.Question += a.how; a.silent {
+	switch {
+	case a.how != "" && t.Form != "":
+		t.Question += fmt.Sprintf(" Answer in the form %s alone, without any other words.", t.Form)
+	default:
+		t.Question += a.how
+	}
+	if a.silent && t.Check.NeedsThought() {
 		t.Answer, t.HasAnswer = "", false
 	}
 	return t, ok

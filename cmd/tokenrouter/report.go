@@ -38,6 +38,15 @@ type speeds struct {
 	P5   float64 `json:"p5"`
 }
 
+// familyJSON is the right answers of one family of problems.
+type familyJSON struct {
+	Family    string  `json:"family"`
+	Correct   int     `json:"correct"`
+	Total     int     `json:"total"`
+	CorrectLo float64 `json:"correct_lo"`
+	CorrectHi float64 `json:"correct_hi"`
+}
+
 // reportJSON is the stable form of --json; docs/cli.md describes each key.
 type reportJSON struct {
 	Tokens           int                `json:"tokens"`
@@ -87,6 +96,7 @@ type reportJSON struct {
 	PromptTokens         int                `json:"prompt_tokens"`
 	CachedTokens         int                `json:"cached_tokens"`
 	Faults               int                `json:"router_faults"`
+	Families             []familyJSON       `json:"families,omitempty"`
 	Plan                 *planJSON          `json:"plan"`
 
 	ranJSON
@@ -122,6 +132,9 @@ func (o *reportJSON) fill(s *metrics.Summary) {
 	o.Tokens, o.LargeTokens, o.LargeShare = s.Tokens, s.LargeTokens, s.LargeShare
 	o.SwitchesPerToken, o.Correct, o.Total = s.SwitchesPerToken, s.Correct, s.Total
 	o.CorrectLo, o.CorrectHi = s.CorrectLo, s.CorrectHi
+	for _, f := range s.Families {
+		o.Families = append(o.Families, familyJSON{f.Family, f.Correct, f.Total, f.Lo, f.Hi})
+	}
 	o.TokensPerS, o.WindowS, o.ElapsedS = s.TokensPerS, s.Window.Seconds(), s.ElapsedS
 	o.WindowFromS, o.WindowToS, o.PeakPerS = s.From.Seconds(), s.To.Seconds(), s.PeakPerS
 	o.User = speeds{s.User.N, s.User.Mean, s.User.P50, s.User.P5}
@@ -154,7 +167,7 @@ func (r *report) print(w io.Writer, asJSON bool) error {
 		e.SetEscapeHTML(false)
 		return e.Encode(&r.out)
 	}
-	_, err := io.WriteString(w, r.text())
+	_, err := io.WriteString(w, onTerminal(r.text()))
 	return err
 }
 
@@ -209,9 +222,17 @@ func (r *report) text() string {
 		row("right", "%d of %d, %.1f %% (95 %% interval %.1f to %.1f %%)", o.Correct, o.Total,
 			100*float64(o.Correct)/float64(o.Total), 100*o.CorrectLo, 100*o.CorrectHi)
 	}
+	for _, f := range o.Families {
+		row("  "+f.Family, "%d of %d, %.1f %% (%.1f to %.1f %%)", f.Correct, f.Total,
+			100*float64(f.Correct)/float64(f.Total), 100*f.CorrectLo, 100*f.CorrectHi)
+	}
 	for _, t := range s.TokensByRole {
-		row(t.Role, "%.0f device-s per million tokens, %d batches of %.2f rows, idle %.1f %%, %d candidates dropped",
-			t.DeviceSecondsPerMTok, t.Batches, t.MeanBatch, 100*t.Idle, t.Dropped)
+		back := ""
+		if t.Truncated > 0 {
+			back = fmt.Sprintf(", %d of them written and taken back", t.Truncated)
+		}
+		row(t.Role, "%.0f device-s per million tokens, %d batches of %.2f rows, idle %.1f %%, %d candidates dropped%s",
+			t.DeviceSecondsPerMTok, t.Batches, t.MeanBatch, 100*t.Idle, t.Dropped, back)
 	}
 	row("recomputed", "%d tokens; extended by %d that others wrote, beyond one at each of %d resumes", o.Recomputed, o.Extended, o.Resumes)
 	if o.PromptTokens > 0 {

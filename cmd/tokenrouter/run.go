@@ -137,7 +137,7 @@ func (r *runCmd) report(c *cluster, d *driven) *report {
 	}
 	out.computed(c)
 	if d.drawn > 0 {
-		d.summary.Correct, d.summary.Total = 0, 0 // an answer that was drawn is neither right nor wrong
+		d.summary.Correct, d.summary.Total, d.summary.Families = 0, 0, nil // an answer that was drawn is neither right nor wrong
 	}
 	out.fill(&d.summary)
 	if r.openLoop() == "" { // else a plan is of the moment in which it was made

@@ -56,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"sametape": sameTape,
 			"manifest": manifest,
 			"quiet":    quiet,
+			"puthead":  putHead,
 		},
 	})
 }

@@ -350,6 +350,20 @@ func TestPosed(t *testing.T) {
 	if _, more := list.Follow(workload.Task{}, nil); more {
 		t.Error("a list has a next turn")
 	}
+	anywhere, err := workload.NewCheck(workload.Rules{Answers: []string{"1"}, Extract: "text"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := &posed{how: howToAnswer, silent: true, Source: workload.NewList([]workload.Task{
+		{Question: "What time is it?", Form: "09:45", Answer: "10:00", HasAnswer: true},
+		{Question: "q", Answer: "1", HasAnswer: true, Check: anywhere},
+	})}
+	if task, _ := forms.Next(); task.Question != "What time is it? Answer in the form 09:45 alone, without any other words." || task.HasAnswer {
+		t.Errorf("%+v", task)
+	}
+	if task, _ := forms.Next(); !task.HasAnswer || task.Answer != "1" {
+		t.Errorf("an answer that needs no thought: %+v", task)
+	}
 }
 
 func mustLoad(t *testing.T, path string) *model.Model {

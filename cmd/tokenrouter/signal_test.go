@@ -26,7 +26,7 @@ func watched(t *testing.T, act func(*cluster)) (sum reportJSON, o *store.Opened,
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir) // for the crash file
 	var run runCmd
-	parser, err := kong.New(&run, kong.Vars{"models": "", "clock": "live"})
+	parser, err := kong.New(&run, words().CloneWith(kong.Vars{"clock": "live"}))
 	if err == nil {
 		_, err = parser.Parse([]string{
 			"--models=tiny-37k,tiny-114k", "--sessions=" + dir, "--routers=" + dir, "--requests=1000000", "--json",

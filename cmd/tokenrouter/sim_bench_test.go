@@ -11,7 +11,7 @@ import (
 // sim.
 func parsed[T any](tb testing.TB, to *T, args ...string) *T {
 	tb.Helper()
-	parser, err := kong.New(to, kong.Vars{"models": "", "clock": "sim"})
+	parser, err := kong.New(to, words().CloneWith(kong.Vars{"clock": "sim"}))
 	if err == nil {
 		_, err = parser.Parse(args)
 	}

@@ -2,8 +2,10 @@ package live
 
 import (
 	"fmt"
+	"slices"
 
 	"tokenrouter/runtime/event"
+	"tokenrouter/runtime/sched"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/scripting"
 )
@@ -16,11 +18,34 @@ func (s *subserver) receive(msg *event.PeerReq) event.Verdict {
 	if msg.Status != event.New && msg.Status != event.Alive {
 		return event.Verdict{}
 	}
-	var held []event.Token
-	if v, ok := s.core.View(msg.ID); ok {
-		held = v.Tokens
+	v, known := s.core.View(msg.ID)
+	verdict := s.vm.Receive(msg, v.Tokens)
+	if known && verdict.Kind == event.Append && s.stops() {
+		verdict.Stop = s.stopAppended(&v, msg.Loc, verdict.Ids)
 	}
-	return s.vm.Receive(msg, held)
+	return verdict
+}
+
+// stops says whether this subserver has to look for stop strings itself.
+func (s *subserver) stops() bool { return s.self == event.Front && len(s.rt.cfg.Stops) > 0 }
+
+// stopAppended says where the answer ends if ids from position loc on end it.
+func (s *subserver) stopAppended(v *sched.View, loc int, ids []event.Token) int {
+	if loc < 0 || loc > len(v.Tokens) {
+		return 0 // the message is wrong, or comes again as there is a gap
+	}
+	for i, t := range ids {
+		if ends(v, loc+i, t) {
+			text := append(slices.Clip(v.Tokens[:loc]), ids[:i+1]...)
+			return s.rt.client.stopOf(v.ID, v.Emitted, text[min(v.Emitted, len(text)):])
+		}
+	}
+	return 0
+}
+
+// ends says whether a token at position pos is the last of its answer.
+func ends(v *sched.View, pos int, t event.Token) bool {
+	return pos+1 >= v.MaxLen || slices.Contains(v.EOS, t)
 }
 
 // takeOver swaps to another router.
@@ -47,6 +72,7 @@ func (s *subserver) answer(res *event.StepResult, b *event.Batch, outs []event.O
 		res.Rows, res.Err = nil, err.Error()
 		return
 	}
+	s.announce(b, outs)
 	res.Rows = make([]event.RowResult, 0, rows)
 	k := 0
 	for i := range b.Rows {
@@ -74,13 +100,20 @@ func (s *subserver) route(row *event.Row, out *event.Output) event.RowResult {
 		Req: row.Req, Output: out, Pos: pos, PromptLen: row.PromptLen,
 		Step: pos - row.PromptLen,
 	}
+	stop := 0
 	if v, ok := s.core.View(row.Req); ok {
 		in.State, in.Fields, in.Prefill = v.State, v.Fields, !v.Sampled
+		in.Emitted = v.Emitted
+		in.Last = ends(&v, pos, out.Token)
+		if in.Last && s.stops() {
+			stop = s.rt.client.stopOf(row.Req, v.Emitted, append(slices.Clip(v.Tokens[v.Emitted:]), out.Token))
+		}
 	}
 	dec := s.vm.Route(&in)
 	res := event.RowResult{
-		Req: row.Req, Output: *out, Dest: dec.Dest, Action: dec.Action,
+		Req: row.Req, Output: *out, Dest: dec.Dest, Action: dec.Action, At: dec.At, Hold: s.vm.Program().Hold, Stop: stop,
 		State: dec.State, Fault: dec.Fault, Router: s.vm.Program().Hash,
+		Score: float32(dec.Score), Scored: dec.Scored,
 	}
 	if dec.Dest != s.self {
 		budget, fields, fault := s.vm.Send(&in, dec.Dest)

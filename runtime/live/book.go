@@ -39,7 +39,8 @@ type book struct {
 	dry     bool // no more new tasks; next turns may come
 	vain    int  // requests in a row that could not begin
 	rate    Offered
-	said    bool // the rate was reported
+	said    bool     // the rate was reported
+	faults  []string // of the checker, that were told
 }
 
 func newBook(cfg *Config, host func(event.Peer, tape.Host), tell func(*event.Event)) *book {
@@ -143,7 +144,7 @@ func (b *book) start(task workload.Task) {
 	}
 	id := b.next
 	b.next++
-	b.host(event.Front, &tape.Request{Req: id, Task: task.ID, Question: task.Question, Answer: task.Answer, HasAnswer: task.HasAnswer})
+	b.host(event.Front, requested(id, &task))
 	arrival, stage, err := b.prepare(&task)
 	if err != nil {
 		b.host(event.Front, &tape.Result{Req: id, Task: task.ID, Reason: event.ReasonError.String(), Text: err.Error()})
@@ -206,6 +207,24 @@ func (b *book) emitted(cmd *event.Command) {
 	}
 }
 
+// stopOf says where the text of a request ends if tokens, the first of which has
+// position first, come next and are the last: behind the token in which a stop
+// string begins, 0 if they complete none.
+func (b *book) stopOf(id event.ReqID, first int, tokens []event.Token) int {
+	r := b.open[id]
+	if r == nil {
+		return 0
+	}
+	ahead := r.stage.Clone()
+	for i, t := range tokens {
+		raw, special := b.cfg.TokenBytes(t)
+		if out, err := ahead.Push(first+i, raw, special); err == nil && out.Stop != nil {
+			return out.Stop.Pos + 1
+		}
+	}
+	return 0
+}
+
 var flushReason = [...]text.Reason{
 	event.ReasonStop:    text.ReasonStop,
 	event.ReasonLength:  text.ReasonLength,
@@ -236,18 +255,39 @@ func (b *book) close(r *request, cmd *event.Command, reason event.Reason) {
 	res := &tape.Result{Req: cmd.Req, Task: r.task.ID, Reason: reason.String(), Tokens: n, Text: cmd.Text}
 	well := reason == event.ReasonStop || reason == event.ReasonLength
 	if well {
-		got, found := workload.Extract(string(r.text))
-		res.Answer = got
-		if r.task.HasAnswer {
-			res.Checked = true
-			res.Correct = found && workload.Correct(got, r.task.Answer)
-		}
+		b.judge(r, res)
 	}
 	b.host(event.Front, res)
 	if well && b.follow != nil && b.left != 0 {
 		if task, ok := b.follow.Follow(r.task, r.output[:min(n, len(r.output))]); ok {
 			b.follows = append(b.follows, task)
 		}
+	}
+}
+
+func requested(id event.ReqID, t *workload.Task) *tape.Request {
+	req := &tape.Request{Req: id, Task: t.ID, Question: t.Question, Answer: t.Answer, HasAnswer: t.HasAnswer, Family: t.Family}
+	if t.Check != nil {
+		req.Check = t.Check.String()
+	}
+	return req
+}
+
+// maxSaid is how many different faults of the checker are told.
+const maxSaid = 8
+
+// judge says whether the answer of a request is right. A fault of the checker
+// counts as wrong, and each is told once.
+func (b *book) judge(r *request, res *tape.Result) {
+	res.Answer, res.Correct, res.Checked = r.task.Judge(string(r.text))
+	if b.cfg.Check == nil {
+		return
+	}
+	right, fault := b.cfg.Check(r.task, string(r.text))
+	res.Correct, res.Checked = right && fault == "", true
+	if fault != "" && len(b.faults) < maxSaid && !slices.Contains(b.faults, fault) {
+		b.faults = append(b.faults, fault)
+		b.message(tape.Error, "the answer of task "+r.task.ID+" counts as wrong: "+fault)
 	}
 }
 

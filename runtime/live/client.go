@@ -125,6 +125,14 @@ func (c *client) finish() {
 	c.rt.end()
 }
 
+// stopOf says where tokens that end a request at the front bring its text to an
+// end. The front asks before it states what ends it: then it emits and finishes in
+// one step, and a Stop would come too late.
+func (c *client) stopOf(id event.ReqID, first int, tokens []event.Token) (stop int) {
+	c.keep(func(b *book) { stop = b.stopOf(id, first, tokens) })
+	return stop
+}
+
 // emitted takes a token into its request's text; the decode loop that emits it
 // calls. A stop string is thus known before that loop passes anything on: the
 // front hears of it ahead of whatever the request does afterwards, so where a

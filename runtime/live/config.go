@@ -14,6 +14,7 @@ import (
 	"tokenrouter/runtime/sched"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/runtime/workload"
+	"tokenrouter/scripting"
 	"tokenrouter/scripting/library"
 )
 
@@ -44,8 +45,9 @@ type Config struct {
 	Seats     int // most rows of a batch
 	KVTokens  int // size of each subserver's KV pool
 	Core      CoreOptions
-	Context   int // positions that every model can hold
-	MaxTokens int // new tokens of a request
+	Unseen    bool // nobody looks at predictions: a plan is made where the policy follows it, and no figures for people
+	Context   int  // positions that every model can hold
+	MaxTokens int  // new tokens of a request
 	Sampling  event.Sampling
 	Stops     []string
 
@@ -55,10 +57,20 @@ type Config struct {
 	Source      workload.Source
 	Limit       int // requests to run, 0 without end
 
+	// Check judges answers from outside; nil: each task says how. It is called by
+	// the goroutine of the clients.
+	Check workload.Checker
+
 	Library library.Library
 	Router  string             // name or file
 	Params  map[string]float64 // knob values set by flag
 	Watch   bool               // reload the router when its file changes
+
+	// Scorer makes what evaluates the heads that a router names, for a subserver
+	// whose model computes, or repeats what was recorded with their scores; nil, or
+	// one that is nil: there are none. It is asked
+	// once for each machine of Lua, from any goroutine.
+	Scorer func(p event.Peer) scripting.Scorer
 
 	Tape  *tape.Tape
 	Guard *guard.Guard
@@ -72,6 +84,7 @@ type CoreOptions struct {
 	Overcommit int           // worst cases admitted, in % of a pool; 0 means 100
 	MaxActive  int           // most requests admitted at a time, 0: as many as fit
 	Resubmit   bool          // every switch between models is a new request there
+	Stateless  []bool        // of each subserver: it computes the whole text anew whenever a request comes; nil: none does
 	Timeout    time.Duration // a request that a peer keeps for longer fails; 0: never
 }
 
@@ -118,6 +131,9 @@ func (c *Config) coreConfig(p event.Peer, seats, pools []int) sched.Config {
 		Self: p, Seats: seats, KVTokens: pools, Chunk: c.Core.Chunk, Budget: c.Core.Budget,
 		NoPrefix: c.Core.NoPrefix, Block: model.BlockLen, Overcommit: c.Core.Overcommit, Timeout: int64(c.Core.Timeout),
 		MaxActive: c.Core.MaxActive, Resubmit: c.Core.Resubmit,
+	}
+	if int(p) < len(c.Core.Stateless) && c.Core.Stateless[p] {
+		cfg.Resubmit, cfg.NoPrefix = true, true
 	}
 	if c.Domains != nil {
 		cfg.Domain = c.Domains[p]

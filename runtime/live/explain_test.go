@@ -1,6 +1,8 @@
 package live_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,5 +44,34 @@ func TestExplain(t *testing.T) {
 	decided.Router = "gone"
 	if _, _, _, err := rt.Explain(event.Front, &decided, &row, nil); err == nil || !strings.Contains(err.Error(), "gone is not known") {
 		t.Errorf("an unknown router: %v", err)
+	}
+}
+
+// A rule that waits for the end of the answer sees it: by the position, of which the
+// row tells, or by an end token.
+func TestExplainTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	text := "function route(r)\n  if r.last and r.model == \"small\" then\n    return to(\"large\"), DROP\n  end\n  return STAY\nend\n"
+	if err := os.WriteFile(filepath.Join(dir, "late.lua"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rt := newRuntime(t, setup{
+		models: []string{"tiny-37k", "tiny-114k"}, router: "late", dir: dir, tasks: referenceTasks(t, 1), concurrency: 1,
+	})
+	defer closeRuntime(t, rt)
+	for _, tc := range []struct {
+		last bool
+		id   event.Token
+		line int
+	}{{true, 5, 3}, {false, loadModel(t, "tiny-37k").EOS()[0], 3}, {false, 5, 5}} {
+		out := event.Output{Token: tc.id}
+		row := scripting.Row{Req: 1, Output: &out, Pos: 600, PromptLen: 50, Step: 550, Last: tc.last}
+		decided := event.RowResult{Req: 1, Output: out, Router: rt.Status().RouterHash}
+		if tc.line == 3 {
+			decided.Dest, decided.Action = 1, event.Drop
+		}
+		if _, line, _, err := rt.Explain(event.Front, &decided, &row, nil); err != nil || line != tc.line {
+			t.Errorf("%+v: line %d, %v", tc, line, err)
+		}
 	}
 }

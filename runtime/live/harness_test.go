@@ -23,6 +23,7 @@ import (
 	"tokenrouter/runtime/runner/paced"
 	"tokenrouter/runtime/tape"
 	"tokenrouter/runtime/workload"
+	"tokenrouter/scripting"
 	"tokenrouter/scripting/library"
 )
 
@@ -57,12 +58,23 @@ type setup struct {
 	dir         string // routers' folder
 	watch       bool
 	wrap        func(runner.Runner) runner.Runner
+	scorer      func([]runner.Runner) func(event.Peer) scripting.Scorer
 	tape        *tape.Tape
 	virtual     bool // clock sim
 	horizon     time.Duration
 }
 
 func newRuntime(t testing.TB, s setup) *live.Runtime {
+	t.Helper()
+	rt, err := tryRuntime(t, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rt
+}
+
+// tryRuntime is newRuntime where an error may be what is tested.
+func tryRuntime(t testing.TB, s setup) (*live.Runtime, error) {
 	t.Helper()
 	if s.pacer == nil {
 		s.pacer = paced.NewPacer()
@@ -87,9 +99,13 @@ func newRuntime(t testing.TB, s setup) *live.Runtime {
 		}
 		runs = append(runs, paced.New(r, s.pacer, i))
 	}
+	var scorer func(event.Peer) scripting.Scorer
+	if s.scorer != nil {
+		scorer = s.scorer(runs)
+	}
 	front := loadModel(t, s.models[0])
 	tok := front.Tokenizer
-	rt, err := live.New(live.Config{
+	return live.New(live.Config{
 		Runners: runs, Pacer: s.pacer, Vocab: front.Config.Vocab,
 		Prompt: func(q string) ([]event.Token, error) {
 			return tok.EncodeChat([]tokenizer.Message{{Role: "user", Content: q}})
@@ -100,13 +116,9 @@ func newRuntime(t testing.TB, s setup) *live.Runtime {
 		Sampling: s.sampling, Stops: s.stops, Policy: s.policy, Concurrency: s.concurrency,
 		Source: workload.NewList(s.tasks), Limit: len(s.tasks),
 		Library: library.Library{Dir: s.dir, Embedded: algos.Routers()}, Router: s.router,
-		Params: s.params, Watch: s.watch, Tape: s.tape, Virtual: s.virtual, Horizon: s.horizon,
+		Scorer: scorer, Params: s.params, Watch: s.watch, Tape: s.tape, Virtual: s.virtual, Horizon: s.horizon,
 		Guard: guard.New("", func(c guard.Crash) { t.Errorf("%s panicked: %v\n%s", c.Name, c.Value, c.Stack) }),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rt
 }
 
 func closeRuntime(t testing.TB, rt *live.Runtime) {
@@ -164,7 +176,7 @@ func collect(recs []tape.Record) map[event.ReqID]*answer {
 			for len(a.ids) <= k {
 				a.ids, a.writers = append(a.ids, -1), append(a.writers, event.None)
 			}
-			a.ids[k], a.writers[k] = c.Token, r.Core
+			a.ids[k], a.writers[k] = c.Token, r.Writer()
 		case r.Kind == tape.KindHost:
 			if res, ok := r.Host.(*tape.Result); ok {
 				a := at(res.Req)

@@ -19,14 +19,21 @@ import (
 type loopModel struct {
 	t        testing.TB
 	run      *native.Runner
-	fed      map[event.ReqID]int
+	fed      map[event.ReqID][]event.Token
 	sampling event.Sampling
+}
+
+func newLoopModel(t testing.TB, run *native.Runner, sampling event.Sampling) *loopModel {
+	return &loopModel{t: t, run: run, fed: map[event.ReqID][]event.Token{}, sampling: sampling}
 }
 
 func (m *loopModel) Next(tokens []event.Token, req event.ReqID, pos int) event.Output {
 	const block = 16
-	fed := min(m.fed[req], pos-1)
-	row := event.Row{Req: req, Start: fed, Tokens: tokens[fed:], Sample: true, Prefill: m.fed[req] == 0, Sampling: m.sampling}
+	before, fed := m.fed[req], 0
+	for fed < min(len(before), pos-1) && before[fed] == tokens[fed] { // what stands of it: text may have been cut
+		fed++
+	}
+	row := event.Row{Req: req, Start: fed, Tokens: tokens[fed:], Sample: true, Prefill: len(before) == 0, Sampling: m.sampling}
 	for id := fed / block; id <= (len(tokens)-1)/block; id++ {
 		row.Blocks = append(row.Blocks, event.Block(id))
 	}
@@ -35,7 +42,7 @@ func (m *loopModel) Next(tokens []event.Token, req event.ReqID, pos int) event.O
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.fed[req] = pos
+	m.fed[req] = append(before[:fed], tokens[fed:]...)
 	return out[0]
 }
 
@@ -44,7 +51,7 @@ func loopAnswers(t testing.TB, s setup, loop func(reference.Run) reference.Resul
 	t.Helper()
 	var ms []reference.Model
 	for i, name := range s.models {
-		ms = append(ms, &loopModel{t: t, run: native.New(loadModel(t, name), i), fed: map[event.ReqID]int{}, sampling: s.sampling})
+		ms = append(ms, newLoopModel(t, native.New(loadModel(t, name), i), s.sampling))
 	}
 	front := loadModel(t, s.models[0])
 	out := map[event.ReqID]*answer{}

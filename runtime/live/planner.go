@@ -156,11 +156,15 @@ func (p *planner) read() {
 // made anew when requests come and go. Where no core goes by a table there is one
 // for the figures alone.
 func (p *planner) look() {
+	st := p.rt.Status()
+	followed := st.Policy.Kind == event.Table || st.Policy.Kind == event.LookAhead
+	if p.rt.cfg.Unseen && !followed {
+		return
+	}
 	e := p.est.Estimate()
 	if !e.Ready {
 		return
 	}
-	st := p.rt.Status()
 	now := situation{
 		n: st.Concurrency, policy: st.Policy.Form(), turns: e.Turns, used: e.Used,
 		spec: e.Spec(st.Concurrency, p.seats()),
@@ -175,11 +179,10 @@ func (p *planner) look() {
 		n = e.Active // fewer where KV does not admit all, more after the concurrency was lowered
 	}
 	var f figures
-	due := asked || p.now()-p.shown >= p.showEvery()
+	due := !p.rt.cfg.Unseen && (asked || p.now()-p.shown >= p.showEvery())
 	if due {
 		f = p.figures(e, n)
 	}
-	followed := st.Policy.Kind == event.Table || st.Policy.Kind == event.LookAhead
 	if asked || (followed || due && p.lag(&f)) && now.moved(&p.made) {
 		if !p.plan(&e, now, asked) {
 			return

@@ -147,7 +147,8 @@ func (c *control) current() *scripting.Program {
 // machine of its own, and tells which line decided. Knobs (by file and name) are
 // as given, or as they stand now where they are not; loads are as now and module
 // variables afresh, so the router may decide otherwise; then nobody can tell the
-// line, which is an error.
+// line, which is an error. Last of the row is for its position alone: end tokens are
+// known here.
 func (r *Runtime) Explain(core event.Peer, decided *event.RowResult, row *scripting.Row, knobs map[string]map[string]float64) (file string, line int, src string, err error) {
 	r.ctl.mu.Lock()
 	p := r.ctl.programs[decided.Router]
@@ -156,6 +157,7 @@ func (r *Runtime) Explain(core event.Peer, decided *event.RowResult, row *script
 		return "", 0, "", errors.New("the router " + decided.Router + " is not known to this session")
 	}
 	env := r.env(core)
+	env.Scorer = scripting.RecordedScorer(decided)
 	if was := knobs[p.File]; was != nil {
 		env.Knobs = scripting.NewKnobs()
 		env.Knobs.Declare(p)
@@ -163,8 +165,10 @@ func (r *Runtime) Explain(core event.Peer, decided *event.RowResult, row *script
 			_ = env.Knobs.Set(name, v, "flag") // of a knob that this version does not have: not asked for
 		}
 	}
-	line, src, again := scripting.Trace(env, p, row)
-	if again.Dest != decided.Dest || again.Action != decided.Action {
+	seen := *row
+	seen.Last = row.Last || slices.Contains(r.cfg.EOS, row.Output.Token)
+	line, src, again := scripting.Trace(env, p, &seen)
+	if again.Dest != decided.Dest || again.Action != decided.Action || again.At != decided.At {
 		return "", 0, "", errors.New("the router " + p.File + " decides otherwise now: a knob has moved since, or it looks at more than the row")
 	}
 	return p.File, line, src, nil
@@ -203,6 +207,7 @@ func (c *control) compile(file, path, text string) (*scripting.Program, error) {
 		return nil, err
 	}
 	p.Path = path
+	p.Settle(c.rt.scorer(event.Front))
 	for peer := range c.rt.n {
 		var rows []scripting.Row
 		if peer < len(c.rt.subs) {
@@ -211,6 +216,7 @@ func (c *control) compile(file, path, text string) (*scripting.Program, error) {
 		env := c.rt.env(event.Peer(peer))
 		env.Knobs = scripting.NewKnobs()
 		env.Knobs.Declare(p)
+		env.Scorer = c.rt.scorer(event.Peer(peer))
 		if err := scripting.DryRun(p, env, rows); err != nil {
 			return nil, err
 		}

@@ -65,6 +65,8 @@ func New(cfg Config) (*Runtime, error) {
 		}
 		env := r.env(event.Peer(p))
 		env.Print = (&printer{rt: r, self: event.Peer(p)}).print
+		s.scorer = r.scorer(event.Peer(p))
+		env.Scorer = s.scorer
 		if s.vm, err = scripting.NewVM(env, r.ctl.program); err != nil {
 			return nil, err
 		}

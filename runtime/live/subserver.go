@@ -79,6 +79,9 @@ type subserver struct {
 	load   load
 	stepNs atomic.Int64 // EWMA of the decode step, 0 = none yet
 
+	scorer scripting.Scorer
+	scored []scripting.StepRow // rows of the step that is routed
+
 	outs   []event.Output // in virtual time: of the running batch
 	runErr error
 
@@ -247,9 +250,10 @@ func (s *subserver) obey(c *event.Command, at int64) {
 	}
 }
 
-// flush passes on frees that no batch took along.
+// flush passes on frees that no batch took along. While one runs they wait: until
+// its rows are routed, heads read what the runner holds of its requests.
 func (s *subserver) flush() {
-	if len(s.frees) > 0 {
+	if len(s.frees) > 0 && s.core.Running() == nil {
 		s.jobs.put(work{free: s.frees})
 		s.frees = nil
 	}

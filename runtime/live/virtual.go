@@ -288,7 +288,11 @@ func (v *virtual) tap(p event.Peer, ev *event.Event, cmds []event.Command) {
 			// Its result is known at once and stated when its time is over.
 			s.outs, s.runErr = s.run.Run(v.ctx, cmd.Batch, make([]event.Output, 0, len(cmd.Batch.Rows)))
 		case event.Free, event.Preempt:
-			s.run.Free(cmd.Req)
+			if s.core.Running() == nil {
+				s.run.Free(cmd.Req)
+			} else {
+				s.frees = append(s.frees, cmd.Req) // as flush does on the other clocks
+			}
 		case event.Emit:
 			c.emitted(cmd)
 		case event.Reject, event.Finish:
@@ -307,6 +311,10 @@ func (v *virtual) Answer(at int64, p event.Peer, _ *sched.Core, b *event.Batch, 
 	s := v.rt.subs[p]
 	s.answer(step, b, s.outs, s.runErr)
 	s.outs, s.runErr = nil, nil
+	for _, id := range s.frees {
+		s.run.Free(id)
+	}
+	s.frees = s.frees[:0]
 }
 
 func (v *virtual) receive(p event.Peer, m *event.PeerReq, _ sched.View) event.Verdict {

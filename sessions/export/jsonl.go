@@ -13,17 +13,19 @@ import (
 // Counts says what an export wrote.
 type Counts struct {
 	Committed int
-	Dropped   int
+	Dropped   int // candidates, and tokens that were taken back
 }
 
-// JSONL writes one line per emitted token and per dropped candidate, in the
-// order of the tape, with the keys
+// JSONL writes one line per emitted token, per dropped candidate and per token
+// that was taken back, in the order of the tape, with the keys
 //
 //	request, task, pos, token_id, text, model, dest, action, entropy, top1,
 //	router, batch, waited_us, t_us
 //
-// and behind them "bytes" where the token's bytes are no valid UTF-8, and
-// "committed": false for a dropped candidate. pos counts from the prompt's
+// and behind them "bytes" where the token's bytes are no valid UTF-8, "score"
+// where the router asked a trained head, "truncate_to" behind TRUNCATE,
+// "taken_back": true for a token that was, and "committed": false for what was
+// never emitted. pos counts from the prompt's
 // first token; model and dest are roles; entropy is in nats; batch is
 // role/number; t_us is the end of the decode step in microseconds since the
 // session began, waited_us how long the request was ready before it. A token
@@ -117,6 +119,17 @@ func (j *jsonl) row(b []byte, r *rows.Row) []byte {
 	if raw != "" {
 		b = append(b, `,"bytes":`...)
 		b = append(b, raw...)
+	}
+	if r.Scored {
+		b = append(b, `,"score":`...)
+		b = appendFloat(b, r.Score)
+	}
+	if r.Action == event.Truncate {
+		b = append(b, `,"truncate_to":`...)
+		b = strconv.AppendInt(b, int64(r.Cut), 10)
+	}
+	if r.Truncated {
+		b = append(b, `,"taken_back":true`...)
 	}
 	if !r.Committed {
 		b = append(b, `,"committed":false`...)

@@ -102,6 +102,9 @@ type imported struct {
 	WaitedUs  json.Number `json:"waited_us"`
 	TUs       json.Number `json:"t_us"`
 	Bytes     []int       `json:"bytes"`
+	Score     *float32    `json:"score"`
+	To        *int        `json:"truncate_to"`
+	TakenBack bool        `json:"taken_back"`
 	Committed *bool       `json:"committed"`
 }
 
@@ -151,9 +154,11 @@ func TestRowsAreTheEmittedTokens(t *testing.T) {
 	for _, c := range []tapetest.Config{
 		{Requests: 40, Seed: 1},
 		{Requests: 40, Seed: 2, Models: 3, Cancel: 0.3},
+		{Requests: 40, Seed: 3, Hold: 4},
 	} {
 		s, want := session(t, c)
 		b, n := jsonlOf(t, s)
+		taken, cuts := 0, 0
 		results := 0
 		for _, r := range s.Source.(rows.Memory) {
 			if res, ok := r.Host.(*tape.Result); ok {
@@ -189,8 +194,17 @@ func TestRowsAreTheEmittedTokens(t *testing.T) {
 			}
 			if r.Committed == nil {
 				got[r.Request] = append(got[r.Request], r.TokenID)
-			} else if *r.Committed || r.Action != "DROP" {
+			} else if *r.Committed || r.TakenBack != (r.Action == "KEEP") || (r.To != nil) != (r.Action == "TRUNCATE") {
 				t.Fatalf("row %+v", r)
+			}
+			if r.TakenBack {
+				taken++
+			}
+			if r.To != nil {
+				cuts++
+				if *r.To >= r.Pos || r.Score == nil {
+					t.Fatalf("row %+v", r)
+				}
 			}
 			if r.Task != "task-"+strconv.FormatUint(r.Request, 10) {
 				t.Fatalf("row %+v", r)
@@ -201,12 +215,15 @@ func TestRowsAreTheEmittedTokens(t *testing.T) {
 				t.Errorf("request %d: rows %v, client %v", id, got[uint64(id)], text)
 			}
 		}
+		if cuts != want.Truncated || taken < cuts || cuts > 0 != (c.Hold > 0) {
+			t.Errorf("%d rows take %d tokens back, %d decisions did", cuts, taken, want.Truncated)
+		}
 	}
 }
 
 // Case K3: what was exported and read in again is exported to the same bytes.
 func TestReimportGivesTheSameBytes(t *testing.T) {
-	s, _ := session(t, tapetest.Config{Requests: 25, Seed: 4, Models: 3})
+	s, _ := session(t, tapetest.Config{Requests: 25, Seed: 4, Models: 3, Hold: 3})
 	b, _ := jsonlOf(t, s)
 	if again, _ := jsonlOf(t, s); !bytes.Equal(b, again) {
 		t.Fatal("two exports of one tape differ")
@@ -221,8 +238,15 @@ func TestReimportGivesTheSameBytes(t *testing.T) {
 			Model: peer(t, r.Model), Dest: peer(t, r.Dest), Committed: r.Committed == nil,
 			Output: &event.Output{Entropy: *r.Entropy, Top1: *r.Top1},
 		}
-		if r.Action == "DROP" {
+		row.Truncated = r.TakenBack
+		if r.Score != nil {
+			row.Score, row.Scored = *r.Score, true
+		}
+		switch r.Action {
+		case "DROP":
 			row.Action = event.Drop
+		case "TRUNCATE":
+			row.Action, row.Cut = event.Truncate, *r.To
 		}
 		file, hash, _ := strings.Cut(*r.Router, "@")
 		row.Router, x.Routers[hash] = hash, file
@@ -281,6 +305,17 @@ func TestOneRow(t *testing.T) {
 				Output: &event.Output{Entropy: float32(math.NaN()), Top1: 1e-9}, Router: "zzz", Batch: 3,
 			},
 			`{"request":7,"task":"t\n1","pos":13,"token_id":13,"text":"` + "\ufffd" + `","model":"large","dest":"small","action":"DROP","entropy":null,"top1":1e-09,"router":"zzz","batch":"large/3","waited_us":0,"t_us":0,"bytes":[147],"committed":false}`,
+		},
+		{
+			rows.Row{
+				Req: 7, Pos: 14, Token: 13, Action: event.Truncate, Cut: 11, Score: 0.25, Scored: true, Dest: 1,
+				Output: &event.Output{}, Router: "abc", Batch: 3,
+			},
+			`{"request":7,"task":"t\n1","pos":14,"token_id":13,"text":"` + "\ufffd" + `","model":"small","dest":"large","action":"TRUNCATE","entropy":0,"top1":0,"router":"r2r.lua@abc","batch":"small/3","waited_us":0,"t_us":0,"bytes":[147],"score":0.25,"truncate_to":11,"committed":false}`,
+		},
+		{
+			rows.Row{Req: 7, Pos: 11, Token: 2, Truncated: true, Output: &event.Output{}, Router: "abc", Batch: 3},
+			`{"request":7,"task":"t\n1","pos":11,"token_id":2,"text":"\"","model":"small","dest":"small","action":"KEEP","entropy":0,"top1":0,"router":"r2r.lua@abc","batch":"small/3","waited_us":0,"t_us":0,"taken_back":true,"committed":false}`,
 		},
 		{
 			rows.Row{Req: 8, Pos: 1, Token: 999, Committed: true, Model: 5, Dest: -1, At: -1},

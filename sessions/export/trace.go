@@ -158,7 +158,7 @@ func (t *trace) command(r *tape.Record, c *coreTrack) {
 	case event.Reject, event.Finish:
 		t.finish(cmd, r.At)
 	case event.Emit:
-		t.commit(cmd.Req, role(t.roles, r.Core))
+		t.commit(cmd.Req, role(t.roles, r.Writer()))
 	case event.SendPeer:
 		t.send(r, c)
 	case event.Note:
@@ -228,7 +228,7 @@ func (t *trace) batch(p event.Peer, c *coreTrack, end int64, st *event.StepResul
 	default:
 		drops := 0
 		for i := range st.Rows {
-			if st.Rows[i].Action == event.Drop {
+			if st.Rows[i].Action != event.Keep {
 				drops++
 			}
 		}
@@ -248,6 +248,27 @@ func (t *trace) batch(p event.Peer, c *coreTrack, end int64, st *event.StepResul
 		w.flow('f', pid, t.flows, c.start)
 	}
 	c.arrivals, c.batch = c.arrivals[:0], nil
+	if st != nil {
+		t.truncations(pid, end, st)
+	}
+}
+
+// truncations marks where tokens were taken back.
+func (t *trace) truncations(pid int, at int64, st *event.StepResult) {
+	for i := range st.Rows {
+		row := &st.Rows[i]
+		if row.Action != event.Truncate {
+			continue
+		}
+		t.w.instant(pid, pid, "router", row.Action.String(), "t", at)
+		t.w.argInt("request", int64(row.Req))
+		t.w.argInt("to", int64(row.At))
+		if row.Scored {
+			t.w.arg("score")
+			t.w.b = appendFloat(t.w.b, row.Score)
+		}
+		t.w.end()
+	}
 }
 
 func (t *trace) tail() {

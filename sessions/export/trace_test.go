@@ -191,9 +191,19 @@ func TestTraceFollowsTheRules(t *testing.T) {
 		{Requests: 60, Seed: 2, Models: 3, Concurrency: 7, Cancel: 0.3},
 		{Requests: 30, Seed: 3, Concurrency: 6, Policy: &event.Policy{Kind: event.Fixed, B: []int{2, 3}, W: 50e6}},
 		{Requests: 10, Seed: 4, Models: 1},
+		{Requests: 60, Seed: 5, Hold: 4},
 	} {
 		s, want := session(t, c)
 		f, n, raw := traceOf(t, s)
+		cuts := 0
+		for _, e := range f.Events {
+			if e.Ph == "i" && *e.Name == "TRUNCATE" {
+				cuts++
+			}
+		}
+		if cuts < want.Truncated || cuts > 0 != (c.Hold > 0) { // some lie behind the end of a text
+			t.Errorf("seed %d: %d marks of %d truncations", c.Seed, cuts, want.Truncated)
+		}
 		slices, flows, counters := checkRules(t, f)
 		if _, _, again := traceOf(t, s); !bytes.Equal(raw, again) {
 			t.Errorf("seed %d: two exports of one tape differ", c.Seed)

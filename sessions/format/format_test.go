@@ -325,7 +325,7 @@ func TestRepeatedFrame(t *testing.T) {
 // Case K2: another version is refused with a sentence that names the one needed.
 func TestOtherVersions(t *testing.T) {
 	for v, want := range map[uint32]string{
-		Version + 1: "the tape has format version 4 and this tokenrouter reads up to 3: use a tokenrouter that reads format 4",
+		Version + 1: "the tape has format version 5 and this tokenrouter reads up to 4: use a tokenrouter that reads format 5",
 		0:           "the tape has format version 0, which never existed: the file is damaged",
 	} {
 		b := append(headerOf(v), "what a later version may do"...)

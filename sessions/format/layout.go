@@ -9,8 +9,9 @@ import (
 
 // Version is the format that this program writes; it reads all from version 1
 // on. Version 2 added kinds of events, commands and payloads, and KV blocks to
-// the rows of a batch, version 3 the policy lock-step.
-const Version = 3
+// the rows of a batch, version 3 the policy lock-step, version 4 TRUNCATE, tokens
+// that are held back, scores of rows and the family of a request.
+const Version = 4
 
 // Sizes in bytes. A frame is sealed as soon as FrameTarget raw bytes are
 // waiting; MaxRecord and MaxRaw are what a reader accepts.

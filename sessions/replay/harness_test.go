@@ -112,7 +112,7 @@ func record(t testing.TB, s setup) *store.Opened {
 		TokenText:  func(id event.Token) string { return string(tok.Bytes(id)) },
 		EOS:        front.EOS(), Context: front.Config.MaxPos, Seats: m.Seats, KVTokens: s.kvTokens, MaxTokens: 160, Core: s.core,
 		Sampling: s.sampling, Stops: s.stops, Policy: policy, Concurrency: s.concurrency, Source: source, Limit: s.requests,
-		Library: library.Library{Dir: t.TempDir(), Embedded: algos.Routers()}, Router: s.router, Params: s.params,
+		Library: library.Library{Dir: "testdata", Embedded: algos.Routers()}, Router: s.router, Params: s.params,
 		Tape:  tape.New(),
 		Guard: guard.New("", func(c guard.Crash) { t.Errorf("%s panicked: %v\n%s", c.Name, c.Value, c.Stack) }),
 	}
@@ -203,6 +203,9 @@ func seen(t testing.TB, o *store.Opened, into map[string]int) {
 		}
 		if c := r.Command; c != nil {
 			into["order "+c.Kind.String()]++
+			if c.Kind == event.Emit && c.Wrote > 0 {
+				into["emit for another"]++
+			}
 			if c.Kind == event.Finish {
 				into["end "+c.Reason.String()]++
 			}

@@ -35,6 +35,10 @@ func sessions() []setup {
 		{router: "chance", models: three, requests: 3, core: live.CoreOptions{Resubmit: true, MaxActive: 2, Chunk: 9}},
 		{router: "random", params: half, core: live.CoreOptions{Chunk: 7, Budget: 12}},
 		{router: "r2r", params: map[string]float64{"threshold": 0.05}, core: live.CoreOptions{Overcommit: 400, Budget: 16, NoPrefix: true}, kvTokens: 640, concurrency: 8, requests: 10},
+		{router: "restless", policy: "table"},
+		{router: "restless", models: three, requests: 4, policy: "look-ahead", stops: []string{"so"}, core: live.CoreOptions{Chunk: 7}},
+		{router: "restless", core: live.CoreOptions{Resubmit: true}},
+		{router: "restless", core: live.CoreOptions{Overcommit: 400, Budget: 16}, kvTokens: 640, concurrency: 8, requests: 10},
 		{router: "random", params: half, stops: []string{"so", "\n"}, policy: "table"},
 		{router: "random", params: half, concurrency: 8, requests: 40, during: cancels},
 	}
@@ -99,7 +103,7 @@ func TestSessions(t *testing.T) {
 		"policy eager", "policy fixed", "policy table", "policy look-ahead", "policy lock-step",
 		"order admit", "order run-batch", "order send-peer", "order tell-active", "order emit", "order finish", "order free",
 		"order wake-at", "order tell-busy", "order preempt", "end stop", "end aborted",
-		"rule eager", "rule B", "rule guard", "action DROP", "chunk", "prefix hit", "recomputed", "subserver 2",
+		"rule eager", "rule B", "rule guard", "action DROP", "action TRUNCATE", "emit for another", "chunk", "prefix hit", "recomputed", "subserver 2",
 	} {
 		if all[what] == 0 {
 			t.Errorf("no session has %q: %v", what, all)
@@ -113,6 +117,7 @@ func TestVirtual(t *testing.T) {
 		{router: "random", policy: "table", virtual: true},
 		{router: "chance", models: []string{"tiny-37k", "tiny-114k", "tiny-842k"}, policy: "look-ahead", virtual: true},
 		{router: "r2r", policy: "lock-step", core: live.CoreOptions{Resubmit: true}, virtual: true},
+		{router: "restless", policy: "table", virtual: true},
 	} {
 		r, err := replay.Session(record(t, s))
 		if err != nil {

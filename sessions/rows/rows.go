@@ -7,31 +7,37 @@ import (
 	"tokenrouter/runtime/tape"
 )
 
-// Row is one token: committed, or a dropped candidate.
+// Row is one token: committed, or a dropped candidate, or one that was committed
+// and taken back before it was emitted.
 type Row struct {
 	Seq       uint64 // of the record that ended the step (or committed the token)
 	At        int64  // ns, same record
 	Req       event.ReqID
 	Pos       int // absolute: the prompt's first token is 0
 	Token     event.Token
-	Committed bool
+	Committed bool          // and emitted
+	Truncated bool          // a later decision took it back
 	Model     event.Peer    // whose candidate it is
 	Dest      event.Peer    // where it was sent; where the runtime overruled the router, where it went
-	Action    event.Action  // what took effect: Drop exactly where not committed
+	Action    event.Action  // what took effect: Keep where it was committed, also where it was taken back
+	Cut       int           // Truncate: the position from which on tokens were taken back
 	Output    *event.Output // signals of the decode step; nil if the token came with a hand-off
-	Router    string        // hash of the router that decided, empty with Output nil
-	Fault     string        // router fault
-	Batch     uint64        // number at Model; 0 if unknown
-	Rule      event.Rule    // that started the batch
+	Score     float32       // of a trained head, if Scored
+	Scored    bool
+	Router    string     // hash of the router that decided, empty with Output nil
+	Fault     string     // router fault
+	Batch     uint64     // number at Model; 0 if unknown
+	Rule      event.Rule // that started the batch
 	BatchRows int
 	WaitedNs  int64 // of this request for the batch
 }
 
 // All yields the rows of a tape in its order: by the step that made them, and
-// within a step by row. It holds the steps that are not decided yet, no more.
+// within a step by row; those of tokens that were held back where they are emitted
+// or taken back. It holds what is not decided yet, no more.
 func All(src Source, x *Index) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		j := join{x: x, cores: map[event.Peer]*core{}}
+		j := join{x: x, cores: map[event.Peer]*core{}, held: map[event.ReqID][]Row{}}
 		for r, err := range src.Records() {
 			if err != nil {
 				yield(Row{}, err)
@@ -51,6 +57,8 @@ type join struct {
 	x     *Index
 	cores map[event.Peer]*core
 	queue []*step // by the record that began them; the front may be undecided
+
+	held map[event.ReqID][]Row // committed and not emitted, by position
 }
 
 // core is one subserver: its running batch and the step whose commands are
@@ -60,10 +68,17 @@ type core struct {
 	at    *step
 }
 
+// candidate is a row of a step.
+type candidate struct {
+	Row
+	hold  bool // the router holds tokens back
+	moved bool // to those that are held back
+}
+
 // step is a finished step's rows, undecided until the core is told something
 // else.
 type step struct {
-	rows    []Row
+	rows    []candidate
 	last    uint64 // number of the record that spoke of it last
 	decided bool
 }
@@ -77,7 +92,7 @@ func (j *join) add(r *tape.Record) {
 	if len(j.queue) > 0 && !j.queue[0].decided && r.Seq > j.queue[0].last+reach {
 		for _, c := range j.cores {
 			if c.at == j.queue[0] {
-				c.decide()
+				j.decide(c)
 			}
 		}
 	}
@@ -90,7 +105,7 @@ func (j *join) add(r *tape.Record) {
 		j.cores[r.Core] = c
 	}
 	if r.Kind == tape.KindEvent {
-		c.decide()
+		j.decide(c)
 		if r.Event.Kind == event.StepDone && r.Event.Step != nil {
 			c.at = &step{rows: candidates(r, c.batch), last: r.Seq}
 			j.queue = append(j.queue, c.at)
@@ -106,20 +121,27 @@ func (j *join) add(r *tape.Record) {
 	case event.RunBatch:
 		c.batch = cmd.Batch
 	case event.Emit:
-		if row := c.find(cmd.Req); row != nil && !row.Committed && row.Pos == cmd.Pos && row.Token == cmd.Token {
+		row := c.find(cmd.Req)
+		switch {
+		case row == nil:
+		case row.hold:
+			j.hold(row)
+		case !row.Committed && row.Pos == cmd.Pos && row.Token == cmd.Token:
 			row.Committed, row.Action = true, event.Keep
 			return
 		}
-		j.queue = append(j.queue, &step{decided: true, rows: []Row{{
-			Seq: r.Seq, At: r.At, Req: cmd.Req, Pos: cmd.Pos, Token: cmd.Token,
-			Committed: true, Model: r.Core, Dest: r.Core,
-		}}})
+		j.decided(j.emitted(r))
 	case event.SendPeer:
 		if m := cmd.Peer; m != nil && (m.Status == event.New || m.Status == event.Alive) {
-			if row := c.find(m.ID); row != nil {
+			row := c.find(m.ID)
+			if row != nil {
 				row.Dest = cmd.To
+				j.hold(row)
 			}
+			j.decided(j.taken(m)...)
 		}
+	case event.Finish:
+		delete(j.held, cmd.Req)
 	case event.Note:
 		c.note(cmd)
 	}
@@ -137,6 +159,9 @@ func (c *core) note(cmd *event.Command) {
 	}
 	row.Dest = event.Front
 	if cmd.Note == event.NoteFault {
+		if row.hold && cmd.Text != row.Fault {
+			row.Action, row.Cut = event.Keep, 0 // the core says so, and overrules the router
+		}
 		row.Fault = cmd.Text
 	}
 }
@@ -144,12 +169,12 @@ func (c *core) note(cmd *event.Command) {
 // candidates are the rows of a finished step. Without the batch that it ends,
 // as on a tape that begins in its middle, there are none: their positions are
 // unknown, and their commits become rows of their own.
-func candidates(r *tape.Record, b *event.Batch) []Row {
+func candidates(r *tape.Record, b *event.Batch) []candidate {
 	st := r.Event.Step
 	if b == nil || b.ID != st.Batch || len(st.Rows) == 0 {
 		return nil
 	}
-	out := make([]Row, 0, len(st.Rows))
+	out := make([]candidate, 0, len(st.Rows))
 	for i := range b.Rows {
 		in := &b.Rows[i]
 		if !in.Sample {
@@ -159,17 +184,21 @@ func candidates(r *tape.Record, b *event.Batch) []Row {
 			break
 		}
 		res := &st.Rows[len(out)]
-		out = append(out, Row{
+		c := candidate{hold: res.Hold > 0, Row: Row{
 			Seq: r.Seq, At: r.At, Req: res.Req, Pos: in.Start + len(in.Tokens), Token: res.Output.Token,
 			Model: r.Core, Dest: res.Dest, Action: res.Action, Output: &res.Output,
-			Router: res.Router, Fault: res.Fault,
+			Router: res.Router, Fault: res.Fault, Score: res.Score, Scored: res.Scored,
 			Batch: b.ID, Rule: b.Rule, BatchRows: len(b.Rows), WaitedNs: in.WaitedNs,
-		})
+		}}
+		if res.Action == event.Truncate {
+			c.Cut = res.At
+		}
+		out = append(out, c)
 	}
 	return out
 }
 
-func (c *core) find(id event.ReqID) *Row {
+func (c *core) find(id event.ReqID) *candidate {
 	if c.at == nil {
 		return nil
 	}
@@ -181,19 +210,24 @@ func (c *core) find(id event.ReqID) *Row {
 	return nil
 }
 
-func (c *core) decide() {
-	if c.at != nil {
-		c.at.decided = true
-		c.at = nil
+// decide says that all is known of a core's step, but for what is held back.
+func (j *join) decide(c *core) {
+	if c.at == nil {
+		return
 	}
+	for i := range c.at.rows {
+		j.hold(&c.at.rows[i])
+	}
+	c.at.decided = true
+	c.at = nil
 }
 
 // flush yields the rows of all decided steps at the front of the queue.
 func (j *join) flush(yield func(Row, error) bool, all bool) bool {
 	n := 0
 	for ; n < len(j.queue) && (all || j.queue[n].decided); n++ {
-		for _, row := range j.queue[n].rows {
-			if j.keep(&row) && !yield(row, nil) {
+		for i := range j.queue[n].rows {
+			if row := &j.queue[n].rows[i].Row; j.keep(row) && !yield(*row, nil) {
 				return false
 			}
 		}
@@ -209,5 +243,5 @@ func (j *join) keep(r *Row) bool {
 	if r.Committed {
 		return j.x.inText(r.Req, r.Pos)
 	}
-	return r.Action == event.Drop && j.x.counted(r.Req, r.Pos)
+	return (r.Action != event.Keep || r.Truncated) && j.x.counted(r.Req, r.Pos)
 }

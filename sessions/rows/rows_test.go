@@ -49,21 +49,27 @@ func TestCommittedRowsAreTheText(t *testing.T) {
 		{Requests: 60, Seed: 2, Models: 3, Concurrency: 7},
 		{Requests: 60, Seed: 3, Cancel: 0.4},
 		{Requests: 30, Seed: 4, Models: 1},
+		{Requests: 60, Seed: 6, Hold: 4},
+		{Requests: 60, Seed: 7, Hold: 2, Models: 3, Cancel: 0.2, Concurrency: 7},
 		{Requests: 30, Seed: 5, Concurrency: 6, Policy: &event.Policy{Kind: event.Fixed, B: []int{2, 3}, W: 50e6}},
 	} {
 		recs, want := tapeOf(t, cfg)
-		drops := 0
+		drops, cuts := 0, 0
 		text := map[event.ReqID][]event.Token{}
 		next := map[event.ReqID]int{}
 		for _, r := range collect(t, recs) {
 			if !r.Committed {
 				drops++
-				if r.Action != event.Drop {
-					t.Errorf("seed %d: an uncommitted row with %v", cfg.Seed, r.Action)
+				switch {
+				case r.Truncated && r.Action == event.Keep && r.Output != nil:
+				case r.Action == event.Truncate && !r.Truncated && r.Cut < r.Pos:
+					cuts++
+				case r.Action != event.Drop || r.Truncated:
+					t.Errorf("seed %d: an uncommitted row %+v", cfg.Seed, r)
 				}
 				continue
 			}
-			if r.Action != event.Keep || r.Output == nil || r.Output.Token != r.Token || r.Batch == 0 || r.BatchRows == 0 {
+			if r.Truncated || r.Action != event.Keep || r.Output == nil || r.Output.Token != r.Token || r.Batch == 0 || r.BatchRows == 0 {
 				t.Fatalf("seed %d: row %+v", cfg.Seed, r)
 			}
 			if n := next[r.Req]; n != 0 && r.Pos != n {
@@ -79,6 +85,9 @@ func TestCommittedRowsAreTheText(t *testing.T) {
 		}
 		if drops != want.Drops {
 			t.Errorf("seed %d: %d dropped rows, want %d", cfg.Seed, drops, want.Drops)
+		}
+		if cuts != want.Truncated || cuts == 0 != (cfg.Hold == 0) {
+			t.Errorf("seed %d: %d rows take tokens back, %d decisions did", cfg.Seed, cuts, want.Truncated)
 		}
 		if cfg.Models != 1 && (want.Drops == 0 || want.HandOffs == 0) || cfg.Seed < 3 && want.Cut == 0 || cfg.Cancel > 0 && want.Cancelled == 0 {
 			t.Errorf("seed %d: the run shows too little: %d drops, %d hand-offs, %d cut, %d cancelled", cfg.Seed, want.Drops, want.HandOffs, want.Cut, want.Cancelled)

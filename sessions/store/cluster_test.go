@@ -67,7 +67,7 @@ func TestOlderManifests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b = bytes.Replace(b, []byte(`"format": 4`), []byte(`"format": `+version), 1)
+		b = bytes.Replace(b, []byte(`"format": 5`), []byte(`"format": `+version), 1)
 		for _, later := range []string{"path", "weights", "kv", "kernels"} { // of version 4
 			b = regexp.MustCompile(`,\n *"`+later+`": "[^"]*"`).ReplaceAll(b, nil)
 		}

@@ -21,8 +21,8 @@ import (
 // from version 1 on. Version 2 added Core, version 3 the
 // policy lock-step, Block, MaxActive and Resubmit of Core, Cost, Contention, Jitter,
 // Tokens and the Arrivals of a workload, version 4 Path, Weights and KV of a
-// model, and Kernels and Threads of a machine.
-const ManifestVersion = 4
+// model, and Kernels and Threads of a machine, version 5 Heads.
+const ManifestVersion = 5
 
 // Manifest says what ran. It is written when a session begins and once more
 // when it ends in order.
@@ -31,9 +31,10 @@ type Manifest struct {
 	TapeFormat  int                `json:"tape_format"` // set by Create
 	Program     string             `json:"program"`     // name and version
 	StartedAt   time.Time          `json:"started_at"`
-	Models      []Model            `json:"models"` // in the order of the subservers
-	Router      Router             `json:"router"` // with which the run began
-	Params      map[string]float64 `json:"params"` // its knobs at the beginning
+	Models      []Model            `json:"models"`          // in the order of the subservers
+	Router      Router             `json:"router"`          // with which the run began
+	Params      map[string]float64 `json:"params"`          // its knobs at the beginning
+	Heads       []Head             `json:"heads,omitempty"` // trained heads that were used, in the order of their names
 	Seed        uint64             `json:"seed"`
 	Policy      Policy             `json:"policy"`
 	Clock       string             `json:"clock"`                // live, paced, emulated, sim

@@ -536,8 +536,8 @@ func TestSessionsThatCannotBeOpened(t *testing.T) {
 	}{
 		"no manifest":    {func(dir string) error { return os.Remove(filepath.Join(dir, manifestName)) }, "is no session: it holds no manifest.json"},
 		"no tape":        {func(dir string) error { return os.Remove(filepath.Join(dir, tapeName)) }, "it holds no tape.trlog"},
-		"newer manifest": {edit(manifestName, replace(`"format": 4`, `"format": 9`)), "the manifest has format version 9 and this tokenrouter reads up to 4: use a tokenrouter that reads format 9"},
-		"no version":     {edit(manifestName, replace(`"format": 4,`, ``)), "never existed"},
+		"newer manifest": {edit(manifestName, replace(`"format": 5`, `"format": 9`)), "the manifest has format version 9 and this tokenrouter reads up to 5: use a tokenrouter that reads format 9"},
+		"no version":     {edit(manifestName, replace(`"format": 5,`, ``)), "never existed"},
 		"unknown field":  {edit(manifestName, replace(`"program"`, `"colour": "red", "program"`)), "colour"},
 		"half manifest":  {edit(manifestName, func(b []byte) []byte { return b[:len(b)/2] }), "is damaged"},
 		"other file":     {edit(tapeName, func([]byte) []byte { return []byte("PAR1 and so on, no tape at all") }), "no tape"},

@@ -16,6 +16,7 @@ import (
 	"tokenrouter/runtime/event"
 	"tokenrouter/runtime/fabric"
 	"tokenrouter/runtime/rng"
+	"tokenrouter/runtime/sched"
 	"tokenrouter/runtime/tape"
 )
 
@@ -30,13 +31,15 @@ type Config struct {
 	Large       float64 // chance that a small candidate goes to the large model, default 0.3
 	Cancel      float64 // chance that a request is cancelled on its way
 	Policy      *event.Policy
+	Hold        int // tokens that the router holds back; it then takes some back in place of every second drop
 }
 
 // Outcome is what the clients saw.
 type Outcome struct {
 	Emitted   map[event.ReqID]int // new tokens by request
 	Text      map[event.ReqID][]event.Token
-	Drops     int // candidates dropped within texts
+	Drops     int // candidates dropped, and tokens taken back, within texts
+	Truncated int // how often tokens were taken back within texts
 	HandOffs  int
 	Cut       int // tokens written behind a stop
 	Cancelled int
@@ -69,6 +72,8 @@ type driver struct {
 	all   map[event.ReqID]map[int]event.Token
 	drops map[event.ReqID][]int
 	ends  map[event.ReqID]int
+	cuts  map[event.ReqID][]int
+	back  map[event.ReqID]int // highest position that the front dropped or truncated to
 	hash  string
 }
 
@@ -108,7 +113,7 @@ func Run(cfg Config) ([]tape.Record, Outcome, error) {
 	}
 	d := &driver{
 		cfg: cfg, loads: make([]tape.Load, cfg.Models), done: make([]int64, cfg.Models), hash: HashBefore,
-		all: map[event.ReqID]map[int]event.Token{}, drops: map[event.ReqID][]int{}, ends: map[event.ReqID]int{},
+		all: map[event.ReqID]map[int]event.Token{}, drops: map[event.ReqID][]int{}, ends: map[event.ReqID]int{}, back: map[event.ReqID]int{}, cuts: map[event.ReqID][]int{},
 		out: Outcome{Emitted: map[event.ReqID]int{}, Text: map[event.ReqID][]event.Token{}},
 	}
 	seats, kv := make([]int, cfg.Models), make([]int, cfg.Models)
@@ -270,16 +275,20 @@ func (d *driver) finish(c *event.Command) {
 	d.arrive()
 }
 
-// countDrops counts candidates dropped at positions that the text has, or where
-// a cancelled one broke off.
+// countDrops counts candidates dropped and tokens taken back at positions that
+// the text has, or where a cancelled one broke off.
 func (d *driver) countDrops() {
-	for id, drops := range d.drops {
-		for _, pos := range drops {
-			if pos < d.ends[id] {
-				d.out.Drops++
+	within := func(all map[event.ReqID][]int) (n int) {
+		for id, list := range all {
+			for _, pos := range list {
+				if pos < d.ends[id] {
+					n++
+				}
 			}
 		}
+		return n
 	}
+	d.out.Drops, d.out.Truncated = within(d.drops), within(d.cuts)
 }
 
 // due is the time of the next thing that happens.
@@ -366,6 +375,25 @@ func (d *driver) finishStep(p event.Peer) {
 	d.step(p, &event.Event{Kind: event.StepDone, Step: st})
 }
 
+// takeBack makes a drop at pos one that takes back tokens before it, where some
+// may be.
+func (d *driver) takeBack(r *event.RowResult, pos int) {
+	v, ok := d.fab.Core(event.Front).View(r.Req)
+	if !ok || v.Phase == sched.Ended {
+		return
+	}
+	at := max(v.Emitted, d.back[r.Req]+1, pos-3)
+	if at >= pos {
+		return
+	}
+	r.Action, r.At = event.Truncate, at
+	r.Score, r.Scored = r.Output.Top1, true
+	d.cuts[r.Req] = append(d.cuts[r.Req], pos)
+	for k := at; k < pos; k++ {
+		d.drops[r.Req] = append(d.drops[r.Req], k)
+	}
+}
+
 func (d *driver) answer(p event.Peer, id event.ReqID, pos int) event.RowResult {
 	model := uint64(p) + 1
 	o := event.Output{
@@ -377,7 +405,7 @@ func (d *driver) answer(p event.Peer, id event.ReqID, pos int) event.RowResult {
 	for k := range 5 {
 		o.TopK = append(o.TopK, event.TokenProb{Token: o.Token + event.Token(k), Logprob: -float32(k) - o.Top1})
 	}
-	r := event.RowResult{Req: id, Output: o, Dest: p, Router: d.hash, Budget: 0}
+	r := event.RowResult{Req: id, Output: o, Dest: p, Router: d.hash, Budget: 0, Hold: d.cfg.Hold}
 	large := event.Peer(d.cfg.Models - 1)
 	switch u := d.draw(id, pos, 80+model); {
 	case d.cfg.Models == 1:
@@ -388,6 +416,12 @@ func (d *driver) answer(p event.Peer, id event.ReqID, pos int) event.RowResult {
 		}
 	case u < d.cfg.Large:
 		r.Dest, r.Action = large, event.Drop
+		if p == event.Front && d.cfg.Hold > 0 && u < d.cfg.Large/2 {
+			d.takeBack(&r, pos)
+		}
+		if p == event.Front {
+			d.back[id] = max(d.back[id], pos)
+		}
 		d.drops[id] = append(d.drops[id], pos)
 	case u < 1.3*d.cfg.Large:
 		r.Dest = p + 1

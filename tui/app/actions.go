@@ -86,9 +86,9 @@ func (m *model) change(act keys.Action) {
 	case keys.More:
 		err = rt.SetConcurrency(nextConcurrency(s.Concurrency, 1))
 	case keys.NextRouter:
-		err = rt.SetRouter(nextRouter(s, 1))
+		err = m.stepRouter(s, 1)
 	case keys.PrevRouter:
-		err = rt.SetRouter(nextRouter(s, -1))
+		err = m.stepRouter(s, -1)
 	case keys.KnobDown, keys.KnobUp, keys.KnobBigDown, keys.KnobBigUp:
 		if k, ok := b.PickedKnob(); ok {
 			err = rt.SetKnob(k.Name, moveKnob(k, knobMoves[act]))
@@ -298,6 +298,28 @@ func nextConcurrency(n, d int) int {
 		step = 2
 	}
 	return max(n+d*step, 1)
+}
+
+// stepRouter makes a neighbour of the live router in the list the router. One that
+// cannot run here, since it asks for a head that is not there, is passed over: it
+// would end the round otherwise. It says which were, and why the first.
+func (m *model) stepRouter(s board.Status, d int) error {
+	var passed []string
+	var why error
+	for range max(len(s.Routers)-1, 1) {
+		s.Router = nextRouter(s, d)
+		err := m.a.rt.SetRouter(s.Router)
+		if err == nil {
+			if why != nil {
+				m.a.board.Say("passed over "+strings.Join(passed, ", ")+": "+why.Error(), true)
+			}
+			return nil
+		}
+		if passed = append(passed, s.Router); why == nil {
+			why = err
+		}
+	}
+	return why
 }
 
 // nextRouter is the neighbour of the live router in the list, in a circle.

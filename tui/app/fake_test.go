@@ -29,18 +29,19 @@ type fakeRuntime struct {
 	tape  *tape.Tape
 	start time.Time
 
-	mu      sync.Mutex
-	cluster *synth.Cluster
-	plan    *tape.Plan
-	status  Status
-	paused  int64 // ns spent in pauses
-	since   time.Time
-	closed  int
-	stuck   bool // Close does not return before its context ends
-	explode bool // Explain and Export panic
-	refuse  error
-	broken  error // the router's file cannot become the router
-	stop    chan struct{}
+	mu       sync.Mutex
+	cluster  *synth.Cluster
+	plan     *tape.Plan
+	status   Status
+	paused   int64 // ns spent in pauses
+	since    time.Time
+	closed   int
+	stuck    bool // Close does not return before its context ends
+	explode  bool // Explain and Export panic
+	refuse   error
+	headless string // router that cannot run here
+	broken   error  // the router's file cannot become the router
+	stop     chan struct{}
 }
 
 var paperPlan = sync.OnceValue(func() *tape.Plan { return synth.Plan(synth.Paper()) })
@@ -143,6 +144,9 @@ func (f *fakeRuntime) SetConcurrency(n int) error {
 }
 
 func (f *fakeRuntime) SetRouter(name string) error {
+	if f.headless == name {
+		return errors.New(name + ":10: there is no head")
+	}
 	f.set("router", func(s *Status) { s.Router = name })
 	return nil
 }

@@ -233,6 +233,7 @@ func (m *model) helpWords(width int) []frame.Row {
 		{of, "of them, the part that route sent to this model"},
 		{"extend", "tokens fed to catch up when a request comes back"},
 		{"waits for B", "idle although something is ready"},
+		{"held", "tokens that a router with hold(n) may still take back"},
 		{"switches", "changes of writer per token"},
 		{"right", "answers checked since the last change of router or knob, 95 %"},
 		{"late", "paced steps for which this machine was too slow"},

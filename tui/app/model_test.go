@@ -385,3 +385,25 @@ func TestSteps(t *testing.T) {
 		t.Error("the list is no circle")
 	}
 }
+
+// A router that cannot run here does not end the round through the list, in either
+// direction, and the row of answers says why it was passed over.
+func TestRouterPassedOver(t *testing.T) {
+	m, fake := still(t, synth.Paper())
+	fake.headless = "rstitch.lua"
+	for _, step := range []struct{ key, want string }{{"n", "me.lua"}, {"N", "r2r.lua"}} {
+		m.Update(keyMsg(step.key))
+		if now := fake.Status().Router; now != step.want {
+			t.Errorf("%s leads to %s, want %s", step.key, now, step.want)
+		}
+		if text := ansi.Strip(m.View().Content); !strings.Contains(text, "passed over rstitch.lua: rstitch.lua:10: there is no head") {
+			t.Errorf("after %s it does not say what was passed over:\n%s", step.key, text)
+		}
+	}
+	fake.status.Routers = []string{"r2r.lua", "rstitch.lua"}
+	m.status()
+	m.Update(keyMsg("n"))
+	if now := fake.Status().Router; now != "r2r.lua" {
+		t.Errorf("with nothing else to run, n leads to %s", now)
+	}
+}

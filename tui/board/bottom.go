@@ -36,7 +36,7 @@ func (m *Model) knobRows(w, n int) []frame.Row {
 	for i := range s.Knobs {
 		name = max(name, frame.Width(s.Knobs[i].Name))
 	}
-	name = min(name, w/3)
+	name = min(name, w-knobValue) // the slider goes first
 	for i := first; i < min(first+lines, len(s.Knobs)); i++ {
 		out = append(out, m.knobRow(w, name, &s.Knobs[i], i == m.UI.Knob, focus, below < 1))
 	}
@@ -85,6 +85,9 @@ func wrapWords(text string, w, n int) []string {
 	}
 	return out
 }
+
+// knobValue is the room for the mark before a knob's name and the value behind it.
+const knobValue = 10
 
 // leastHelp is the room below which the beginning of a knob's help says nothing.
 const leastHelp = 20

@@ -66,6 +66,13 @@ func (m *Model) card(p event.Peer, width, body int) []frame.Row {
 // restOfHead is the room that router, load and clock have behind the models' names.
 const restOfHead = 50
 
+// restOfName is the room that hash and load have behind the router's name, and
+// leastName what a name has before they get any.
+const (
+	restOfName = 24
+	leastName  = 24
+)
+
 // modelNames are roles and names of the models, cut to equal parts of the width
 // where they would not fit into it together.
 func (m *Model) modelNames(width int) []string {

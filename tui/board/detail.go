@@ -40,17 +40,26 @@ func (in *inspector) strip(m *Model, w, cur int) []frame.Row {
 	return append(out, l.End())
 }
 
-// entropy is what the router saw first at this position: of the first candidate
-// that was dropped, or of the token itself.
-func (t *token) entropy() (float64, bool) {
-	row := t.by.row
+// first is what was decided first at this position: on the first candidate that
+// was dropped, or on the token itself; nil where that is not known.
+func (t *token) first() *decision {
+	d := &t.by
 	if len(t.drops) > 0 {
-		row = t.drops[0].row
+		d = &t.drops[0]
 	}
-	if row == nil || math.IsNaN(float64(row.Output.Entropy)) {
+	if d.row == nil {
+		return nil
+	}
+	return d
+}
+
+// entropy is what the router saw first at this position.
+func (t *token) entropy() (float64, bool) {
+	d := t.first()
+	if d == nil || math.IsNaN(float64(d.row.Output.Entropy)) {
 		return 0, false
 	}
-	return float64(row.Output.Entropy), true
+	return float64(d.row.Output.Entropy), true
 }
 
 // detail is all that is known of the token under the cursor.
@@ -77,8 +86,18 @@ func (in *inspector) detail(m *Model, w, h int) []frame.Row {
 		d.l.Put(th.Dim, "taken over from a message: no row of its own")
 		d.end()
 	} else {
-		d.signals(t.by.row, h >= 16)
+		bars := 5
+		switch {
+		case h < 16:
+			bars = 0
+		case h < 22 && len(t.drops) > 0: // the router's lines are worth more
+			bars = 3
+		}
+		d.signals(t.by.row, bars)
 		d.decided(t)
+	}
+	if at := t.first(); at != nil {
+		d.knobs(at)
 	}
 	for _, s := range in.because(m, t) {
 		name := "router    "
@@ -96,7 +115,7 @@ func (in *inspector) detail(m *Model, w, h int) []frame.Row {
 			d.end()
 			d.l.Put(th.Role(c.core, m.n), m.role(c.core)).Put(th.Dim, " had said")
 			d.end()
-			d.signals(c.row, true)
+			d.signals(c.row, 5)
 			d.step(c)
 		}
 	}
@@ -115,7 +134,7 @@ func (in *inspector) because(m *Model, t *token) []string {
 			continue
 		}
 		s := m.Explain(Decided{
-			Core: d.core, Pos: d.pos, PromptLen: in.req.prompt, Prefill: d.prefill,
+			Core: d.core, Pos: d.pos, Emitted: d.emitted, PromptLen: in.req.prompt, MaxLen: in.req.most, Prefill: d.prefill,
 			State: d.state, Fields: d.fields, Knobs: d.knobs, Row: *d.row,
 		})
 		if s != "" {
@@ -144,13 +163,31 @@ func (d *details) field(name, value, tail string) {
 
 func (d *details) dropped(c *decision) {
 	th := d.m.theme
-	d.l.Put(th.Dim, "dropped   ")
+	d.l.Put(th.Dim, map[bool]string{false: "dropped   ", true: "cut       "}[c.taken])
 	putDropped(d.l, th, strconv.Quote(c.shown))
 	d.l.Put(th.Dim, " by ").Put(th.Role(c.core, d.m.n), d.m.role(c.core))
-	d.l.Put(th.Dim, " p ").Put(th.Strong, probability(&c.row.Output, c.row.Output.Token))
-	d.l.Put(th.Dim, fmt.Sprintf("  entropy %.3f", c.row.Output.Entropy))
+	p := probability(&c.row.Output, c.row.Output.Token)
+	if d.l.Room() < len(" p ")+len(p) { // half a number would be another one
+		d.end()
+		d.l.Put("", " ")
+	}
+	d.l.Put(th.Dim, " p ").Put(th.Strong, p)
+	entropy := fmt.Sprintf("entropy %.3f", c.row.Output.Entropy)
+	if c.row.Scored {
+		entropy = fmt.Sprintf("score %.4f  %s", c.row.Score, entropy)
+	}
+	if d.l.Room() < len(entropy)+2 {
+		d.end()
+	}
+	d.l.Put(th.Dim, "  "+entropy)
 	d.end()
+	if c.row.Action == event.Truncate {
+		d.field("decision", truncation(c.row), fmt.Sprintf(" at position %d, > %s", c.pos, d.m.role(c.row.Dest)))
+	}
 }
+
+// truncation is the action as a router writes it.
+func truncation(row *event.RowResult) string { return fmt.Sprintf("%v(%d)", row.Action, row.At) }
 
 // probability of a token, raw at temperature 1.
 func probability(o *event.Output, id event.Token) string {
@@ -165,23 +202,24 @@ func probability(o *event.Output, id event.Token) string {
 	return "?"
 }
 
-// signals shows what the model said: its five most likely tokens and how sure
-// it was.
-func (d *details) signals(row *event.RowResult, bars bool) {
+// signals shows what the model said: so many of its most likely tokens, five at
+// most, and how sure it was.
+func (d *details) signals(row *event.RowResult, bars int) {
 	th, o := d.m.theme, &row.Output
-	if bars {
-		for _, t := range o.TopK[:min(5, len(o.TopK))] {
-			p := math.Exp(float64(t.Logprob))
-			mark, st := " ", th.Dim
-			if t.Token == o.Token {
-				mark, st = th.G.Cursor, th.Strong
-			}
-			d.l.Put(th.Strong, mark+" ").PutClip(st, strconv.Quote(d.m.shown(t.Token)), 12).To(15)
-			bar := d.w - 15 - 7
-			d.l.Repeat(st, th.G.Busy, int(math.Round(p*float64(bar)))).To(15 + bar)
-			d.l.Put(st, fmt.Sprintf(" %.3f", p))
-			d.end()
+	for _, t := range o.TopK[:min(bars, len(o.TopK))] {
+		p := math.Exp(float64(t.Logprob))
+		mark, st := " ", th.Dim
+		if t.Token == o.Token {
+			mark, st = th.G.Cursor, th.Strong
 		}
+		d.l.Put(th.Strong, mark+" ").PutClip(st, strconv.Quote(d.m.shown(t.Token)), 12).To(15)
+		bar := d.w - 15 - 7
+		d.l.Repeat(st, th.G.Busy, int(math.Round(p*float64(bar)))).To(15 + bar)
+		d.l.Put(st, fmt.Sprintf(" %.3f", p))
+		d.end()
+	}
+	if row.Scored {
+		d.field("score", fmt.Sprintf("%.4f", row.Score), "")
 	}
 	entropy, norm := fmt.Sprintf("%.3f nats", o.Entropy), fmt.Sprintf("norm %.4f", o.EntropyNorm)
 	if d.w < 46 {
@@ -200,6 +238,9 @@ func (d *details) decided(t *token) {
 		where = "> " + d.m.role(row.Dest)
 	}
 	action := row.Action.String()
+	if row.Action == event.Truncate {
+		action = truncation(row)
+	}
 	d.l.Put(th.Dim, "decision  ").Put(th.Strong, action).Put("", ", ")
 	st := th.Strong
 	if row.Dest != t.by.core {
@@ -209,13 +250,45 @@ func (d *details) decided(t *token) {
 	if row.Budget > 0 {
 		d.l.Put(th.Dim, fmt.Sprintf(", budget %d", row.Budget))
 	}
-	if row.Action == event.Drop {
+	if row.Action != event.Keep {
 		d.l.Put(th.Warn, " ! overruled: kept")
 	}
 	d.l.Put(th.Dim, "  @"+hash4(row.Router))
 	d.end()
 	if row.Fault != "" {
 		d.l.Put(th.Bad, "! ").PutClip(th.Bad, row.Fault, d.w-2)
+		d.end()
+	}
+}
+
+// knobs are those of the router as they stood when it decided; of a router that
+// is not live any more they are not known by name.
+func (d *details) knobs(c *decision) {
+	s := &d.m.status
+	if c.row.Router != s.Hash || len(s.Knobs) == 0 {
+		return
+	}
+	th, name, lines := d.m.theme, "knobs     ", 0
+	for i := range s.Knobs {
+		k := &s.Knobs[i]
+		value, known := c.knobs[s.Router][k.Name]
+		if !known {
+			if _, moved := d.m.knobs[s.Router][k.Name]; moved {
+				continue
+			}
+			value = k.Value
+		}
+		if d.l.W() > 0 && d.l.Room() < frame.Width(name+k.Name+" "+short(value)) {
+			d.end()
+			if lines++; lines == 2 { // the rest stands on the board
+				return
+			}
+			name = "          "
+		}
+		d.l.Put(th.Dim, name+k.Name+" ").Put(th.Strong, short(value))
+		name = "  "
+	}
+	if d.l.W() > 0 {
 		d.end()
 	}
 }

@@ -196,6 +196,10 @@ func (m *Model) Draw(w, h int, now int64, keys []frame.Row) []frame.Row {
 	return m.foot(out, w, h, now, keys)
 }
 
+// saidLines is how long the answer to a key is at most: why something was refused
+// and what to do about it have to be seen whole.
+const saidLines = 4
+
 // foot cuts or fills out to h rows and ends it with the keys. The answer to the
 // last key stands above them.
 func (m *Model) foot(out []frame.Row, w, h int, now int64, keys []frame.Row) []frame.Row {
@@ -204,13 +208,17 @@ func (m *Model) foot(out []frame.Row, w, h int, now int64, keys []frame.Row) []f
 	}
 	out = out[:h-1]
 	if said := m.UI.said(m.wall(now)); said != "" {
-		l := m.line.Start(w)
 		st, mark := m.theme.Strong, " "
 		if m.UI.alarm {
 			st, mark = m.theme.Bad, " ! "
 		}
-		l.Put(st, mark).PutClip(st, said, l.Room())
-		out[h-2] = l.End()
+		lines := wrapWords(said, w-len(mark), saidLines)
+		for i, text := range lines {
+			l := m.line.Start(w)
+			l.Put(st, mark).PutClip(st, text, l.Room())
+			out[h-1-len(lines)+i] = l.End()
+			mark = strings.Repeat(" ", len(mark))
+		}
 	}
 	if len(keys) > 0 {
 		k := keys[0]
@@ -279,8 +287,10 @@ func (m *Model) header(w int, now int64) frame.Row {
 	if m.faulty != nil {
 		put(th.Bad, "! ")
 	}
-	put(th.Strong, s.Router)
-	put(th.Dim, "@"+hash4(s.Hash))
+	hash := "@" + hash4(s.Hash)
+	left := room - l.W()
+	put(th.Strong, frame.Clip(s.Router, max(left-restOfName, min(leastName, left-len(hash))), th.G.ASCII))
+	put(th.Dim, hash)
 	fast := s.Virtual() && s.Speed != 1 && w < 100 // in little room the speed is worth more than the rest
 	switch {
 	case m.info.Arrivals != "":

@@ -47,6 +47,7 @@ func (m *Model) event(p event.Peer, ev *event.Event, at int64) {
 		r.enter(waiting, event.Front, at)
 		if ev.Arrival != nil {
 			r.prompt = len(ev.Arrival.Prompt)
+			r.most = r.prompt + ev.Arrival.MaxTokens
 		}
 	case event.StepDone:
 		if ev.Step != nil {
@@ -129,9 +130,11 @@ func (m *Model) stepDone(p event.Peer, s *event.StepResult, at int64) {
 			continue
 		}
 		r.settle()
-		r.last = decision{core: p, row: row, batch: b, pos: r.prompt + r.len(), prefill: r.decided&(1<<p) == 0, state: r.router, fields: r.fields, knobs: m.knobs}
+		out := r.prompt + r.len()
+		r.last = decision{core: p, row: row, batch: b, at: at, pos: out, emitted: out, prefill: r.seenBy&(1<<p) == 0, state: r.router, fields: r.fields, knobs: m.knobs}
 		r.router = row.State
-		if row.Action == event.Drop {
+		m.hold = row.Hold
+		if row.Action != event.Keep {
 			r.last.shown = m.shown(row.Output.Token)
 		}
 		if i < len(c.sampled) && c.rows[c.sampled[i]].Req == row.Req {
@@ -139,17 +142,9 @@ func (m *Model) stepDone(p event.Peer, s *event.StepResult, at int64) {
 			r.last.waited = in.WaitedNs
 			r.last.pos = in.Start + len(in.Tokens)
 		}
-		r.decided |= 1 << p
+		r.seenBy |= 1 << p
 	}
 	c.running, c.rows, c.sampled = nil, nil, c.sampled[:0]
-}
-
-// settle files the newest decision when it was a DROP that the core obeyed.
-func (r *request) settle() {
-	if r.last.row != nil && r.last.row.Action == event.Drop && len(r.drops) < 8 {
-		r.drops = append(r.drops, r.last)
-	}
-	r.last = decision{}
 }
 
 func (m *Model) command(p event.Peer, cmd *event.Command, at int64) {
@@ -185,6 +180,9 @@ func (m *Model) command(p event.Peer, cmd *event.Command, at int64) {
 	case event.Preempt:
 		m.cores[p].lost = loss{cmd.Req, at, true}
 	case event.Note:
+		if r := m.reqs[cmd.Req]; r != nil && cmd.Note == event.NoteFault {
+			r.overrule(p, cmd.Text)
+		}
 		m.noteCmd(p, cmd, at)
 	}
 }
@@ -235,7 +233,7 @@ func (m *Model) sendPeer(p event.Peer, cmd *event.Command, at int64) {
 		return
 	}
 	if r.last.core == p {
-		r.settle()
+		m.passedOn(r, cmd.Peer)
 	}
 	r.enter(inFlight, cmd.To, at)
 	r.away = awayFrom(r.away, cmd.To, at)
@@ -246,15 +244,14 @@ func (m *Model) emit(p event.Peer, cmd *event.Command, at int64) {
 	if r == nil || r.state == finished {
 		return
 	}
-	t := token{id: cmd.Token, writer: p, at: at}
-	if r.last.row != nil && r.last.core == p {
-		if r.last.row.Output.Token == cmd.Token {
-			t.by = r.last
-			t.by.shown = ""
-		}
-		r.last = decision{}
+	if w := cmd.Wrote - 1; w >= 0 && int(w) < m.n {
+		p = w
 	}
-	t.drops, r.drops = r.drops, nil
+	t := token{id: cmd.Token, writer: p, at: at, by: r.decided(p, cmd), drops: r.dropsAt(cmd.Pos)}
+	t.by.shown = ""
+	if t.by.row != nil {
+		t.at = t.by.at
+	}
 	var raw []byte
 	if t.end = m.isEnd(cmd.Token); !t.end {
 		raw = m.text(cmd.Token)
@@ -270,7 +267,7 @@ func (m *Model) finish(r *request, reason string, at int64) {
 		return
 	}
 	r.enter(finished, event.Front, at)
-	r.reason, r.away, r.last, r.drops, r.held = reason, 0, decision{}, nil, nil
+	r.reason, r.away, r.last, r.kept, r.drops, r.held = reason, 0, decision{}, nil, nil, nil
 	m.ended++
 	m.done = append(m.done, r)
 	m.sum += len(r.tokens)

@@ -198,7 +198,11 @@ func (m *Model) inspectTitle(r *request, w int, tail string) frame.Row {
 	l := frame.NewLine(w, th.G.ASCII)
 	l.Put(th.Border, th.G.Rule).Put("", " ").Put(th.Title, "request "+num(uint64(r.id))).Put("", "  ")
 	m.putState(l, r, l.W()+14)
-	l.Put(th.Dim, fmt.Sprintf("  %d tokens, %d switches", r.len(), r.switches))
+	l.Put(th.Dim, "  "+tokens(r.len()))
+	if held := r.heldBack(); held > 0 {
+		l.Put(th.Dim, fmt.Sprintf(" and %d held back", held))
+	}
+	l.Put(th.Dim, fmt.Sprintf(", %d switches", r.switches))
 	if m.n > 1 {
 		l.Put(th.Dim, fmt.Sprintf(", %s %.0f %%", m.role(peer(m.n-1)), 100*r.share(peer(m.n-1))))
 	}

@@ -44,6 +44,7 @@ type Model struct {
 	starred string           // newest words about B*
 	warned  map[string]int64 // warnings of plans, and when they were last given
 	knobs   Knobs            // as they stand
+	hold    int              // tokens that the router of the newest decision holds back
 
 	resubmits bool // hand-offs give KV back, as to ordinary servers
 

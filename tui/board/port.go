@@ -69,7 +69,9 @@ func (s *Status) ByProfile() bool { return s.Clock != "live" }
 type Decided struct {
 	Core      event.Peer
 	Pos       int // position of the candidate
+	Emitted   int // length that had been emitted
 	PromptLen int
+	MaxLen    int // prompt and new tokens that the request may have, 0 if not known
 	Prefill   bool
 	State     []byte // r.state before the decision, nil before the first
 	Fields    []byte // what send gave for the hand-off that brought the request here

@@ -34,22 +34,27 @@ type decision struct {
 	core    event.Peer
 	row     *event.RowResult
 	batch   *batch
+	at      int64 // when it was sampled
 	waited  int64
 	shown   string // text of the candidate, cleaned
 	pos     int    // of the candidate
+	emitted int    // length that the client had
 	prefill bool   // the first one there
 	state   []byte // r.state and the fields of the hand-off that the router saw
 	fields  []byte
 	knobs   Knobs
+
+	overruled bool // the core committed the candidate all the same
+	taken     bool // a later decision took the token back
 }
 
 // token is one committed token of a request.
 type token struct {
 	id     event.Token
 	writer event.Peer
-	at     int64
+	at     int64      // when it was sampled; when it was emitted where that is not known
 	by     decision   // by.row is nil where the row is not known
-	drops  []decision // candidates that were dropped for this position
+	drops  []decision // candidates that were dropped, and tokens that were taken back, for this position
 	text   string     // cleaned, "" while bytes of a character are missing
 	w      int
 	brk    bool // a line may be broken before it
@@ -70,6 +75,7 @@ type request struct {
 	since    int64 // of the state
 	away     int64 // when it left home, while it is away
 	prompt   int   // tokens
+	most     int   // prompt and new tokens that it may have, 0 if not known
 
 	tokens []token
 	gone   int // tokens before tokens[0] that are not kept any more
@@ -82,10 +88,11 @@ type request struct {
 	router []byte // r.state as it travels with the request
 	fields []byte // of the newest message
 
-	decided uint64 // subservers that have drawn a candidate for it, a bit each
+	seenBy uint64 // subservers that have drawn a candidate for it, a bit each
 
 	last  decision   // newest row, until it is committed or dropped
-	drops []decision // for the next position
+	kept  []decision // of tokens that are held back, by position
+	drops []decision // for the next positions
 	held  []byte     // of an unfinished character
 
 	reason  string

@@ -79,6 +79,9 @@ func (m *Model) requestsNow(lay layout) []frame.Row {
 	if m.n == 1 {
 		tail = " tok/s "
 	}
+	room := lay.w - frame.Width(title) - frame.Width(tail) - 4
+	families := m.families(room - len(m.lag(len("  hold(64)"))))
+	title += m.lag(room-len(families)) + families
 	out = append(out, m.rule(lay.w, title, tail, m.UI.Focus == FocusRequests))
 	for i, r := range shown {
 		picked := m.UI.Focus == FocusRequests && m.UI.top+i == m.UI.Slot
@@ -119,7 +122,7 @@ func (m *Model) rule(w int, title, tail string, focus bool) frame.Row {
 	if focus {
 		mark = th.G.Cursor
 	}
-	l.Put(th.Border, mark).Put("", " ").Put(st, title).Put("", " ")
+	l.Put(th.Border, mark).Put("", " ").PutClip(st, title, w-3-frame.Width(tail)).Put("", " ")
 	l.Repeat(th.Border, th.G.Rule, l.Room()-frame.Width(tail))
 	return l.Put(th.Dim, tail).End()
 }
@@ -238,7 +241,60 @@ func (m *Model) putSecond(l *frame.Line, r *request) {
 		l.Put(th.Pending, fmt.Sprintf("pending %d ms", max(m.figs.late-look.away, 0)/1e6))
 		return
 	}
-	l.Put(th.Dim, fmt.Sprintf("%d tokens", r.len()))
+	if held := r.heldBack(); held > 0 {
+		l.Put(th.Dim, fmt.Sprintf("%d + %d held", r.len(), held))
+		return
+	}
+	l.Put(th.Dim, tokens(r.len()))
+}
+
+// families says in at most w cells how many answers are right of each kind of
+// problem, where there are several.
+func (m *Model) families(w int) string {
+	all := m.figs.snap.Families
+	if len(all) < 2 {
+		return ""
+	}
+	counts, parts, dense := "  right", "  right %", "  right %"
+	for i := range all {
+		f := &all[i]
+		counts += fmt.Sprintf("  %s %d/%d", f.Family, f.Correct, f.Total)
+		part := fmt.Sprintf(" %s %.0f", f.Family, 100*float64(f.Correct)/float64(f.Total))
+		parts += " " + part
+		dense += part
+	}
+	for _, text := range []string{counts, parts, dense} {
+		if frame.Width(text) <= w {
+			return text
+		}
+	}
+	return ""
+}
+
+// lag says in at most w cells why texts end before what is written, "" where they
+// do not.
+func (m *Model) lag(w int) string {
+	if m.hold == 0 {
+		return ""
+	}
+	name := fmt.Sprintf("  hold(%d)", m.hold)
+	for _, text := range []string{
+		name + ": texts end up to " + tokens(m.hold) + " behind",
+		name + ": texts lag behind",
+		name,
+	} {
+		if len(text) <= w {
+			return text
+		}
+	}
+	return ""
+}
+
+func tokens(n int) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return fmt.Sprintf("%d tokens", n)
 }
 
 // putEmpty says why there is no text yet, and what was asked if that stands
@@ -251,6 +307,9 @@ func (m *Model) putEmpty(l *frame.Line, r *request, end int, question bool) {
 		text = "(waits at the front)"
 	case r.state != finished:
 		text = fmt.Sprintf("(prompt of %d tokens)", r.prompt)
+		if held := r.heldBack(); held > 0 {
+			text = fmt.Sprintf("(%s held back)", tokens(held))
+		}
 	}
 	l.PutClip(th.Dim, text, end-l.W())
 	if question && r.question != "" && l.W() < end-20 {

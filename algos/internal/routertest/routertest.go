@@ -1,9 +1,12 @@
 // Package routertest plays a router by the book for the tests of algorithms:
 // one request, one VM per model, decisions applied as they are made, without
-// scheduler and messages.
+// scheduler and queues. Models and heads are invented.
 //
 // The invariant that matters: what is played here and what a reference loop
 // writes differ only if the router and the algorithm differ.
+//
+// Read play.go for the rules that a request lives by, twin.go for single
+// decisions.
 package routertest
 
 import (
@@ -19,8 +22,8 @@ import (
 )
 
 // Load compiles a router and opens a VM at every subserver. set moves knobs
-// from their defaults.
-func Load(t testing.TB, file, text string, peers int, seed uint64, set map[string]float64) []*scripting.VM {
+// from their defaults; heads are scored by Heads unless there is a scorer.
+func Load(t testing.TB, file, text string, peers int, seed uint64, set map[string]float64, scorer ...scripting.Scorer) []*scripting.VM {
 	t.Helper()
 	p, err := scripting.Compile(file, text)
 	if err != nil {
@@ -33,12 +36,14 @@ func Load(t testing.TB, file, text string, peers int, seed uint64, set map[strin
 			t.Fatal(err)
 		}
 	}
+	env := scripting.Env{Peers: peers, Seed: seed, Vocab: Vocab, Knobs: knobs, Scorer: Heads{}}
+	if len(scorer) > 0 {
+		env.Scorer = scorer[0]
+	}
 	vms := make([]*scripting.VM, peers)
 	for self := range vms {
-		vms[self], err = scripting.NewVM(scripting.Env{
-			Self: event.Peer(self), Peers: peers, Seed: seed, Vocab: Vocab, Knobs: knobs,
-		}, p)
-		if err != nil {
+		env.Self = event.Peer(self)
+		if vms[self], err = scripting.NewVM(env, p); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(vms[self].Close)
@@ -46,48 +51,28 @@ func Load(t testing.TB, file, text string, peers int, seed uint64, set map[strin
 	return vms
 }
 
-// Play runs a request under a router. A fault fails the test, and so does a
-// second DROP of one subserver at one position.
-func Play(t testing.TB, run reference.Run, vms []*scripting.VM) reference.Result {
-	t.Helper()
-	w := run.Begin()
-	var state, fields []byte
-	self := event.Front
-	droppedHere := map[event.Peer]int{}
-	for step := 0; ; {
-		o := w.Next(self)
-		row := scripting.Row{
-			Req: run.Req, Output: &o, Pos: w.Pos(), PromptLen: len(run.Prompt), Step: step,
-			Prefill: step == 0, State: state, Fields: fields,
-		}
-		d := vms[self].Route(&row)
-		if d.Fault != "" {
-			t.Fatal(d.Fault)
-		}
-		state = d.State
-		row.State = state
-		if d.Action == event.Drop {
-			if at, ok := droppedHere[self]; ok && at == w.Pos() {
-				t.Fatalf("subserver %d drops twice at %d", self, at)
-			}
-			droppedHere[self] = w.Pos()
-			w.Drop(self, o)
-		} else {
-			step++
-			if !w.Commit(self, o) {
-				return w.Result
-			}
-		}
-		if d.Dest == self {
-			continue
-		}
-		_, f, fault := vms[self].Send(&row, d.Dest)
-		if fault != "" {
-			t.Fatal(fault)
-		}
-		self, fields = d.Dest, f
-	}
+// Heads knows every head: what it says of a row is Score of its output.
+type Heads struct{}
+
+// Check implements scripting.Scorer.
+func (Heads) Check(string) error { return nil }
+
+// Score implements scripting.Scorer.
+func (Heads) Score(_ string, row *scripting.Row) (float64, error) {
+	return Score(event.Front, *row.Output), nil
 }
+
+// Score is a reference.Score for the models here, on a grid of 1/64.
+func Score(_ event.Peer, o event.Output) float64 { return float64(o.LogSumExp) / 16 }
+
+// Fixed is a scorer that says the same of every row.
+type Fixed struct{ Value float64 }
+
+// Check implements scripting.Scorer.
+func (*Fixed) Check(string) error { return nil }
+
+// Score implements scripting.Scorer.
+func (f *Fixed) Score(string, *scripting.Row) (float64, error) { return f.Value, nil }
 
 // Vocab is the vocabulary of the models here.
 const Vocab = 64
@@ -116,10 +101,17 @@ func (m Model) Next(tokens []event.Token, req event.ReqID, pos int) event.Output
 func Signals(key rng.Key) event.Output {
 	norm := math.Floor(64*key.Float64(0)*key.Float64(1)) / 64
 	top := float32(1 - norm)
-	return event.Output{
+	o := event.Output{
 		Token: event.Token(key.Uint64(2) % Vocab), Entropy: float32(norm * math.Log(Vocab)), EntropyNorm: float32(norm),
-		Top1: top, Top2: (1 - top) / 2, LogSumExp: float32(10 * key.Float64(3)),
+		Top1: top, Top2: (1 - top) / 2, LogSumExp: float32(math.Floor(64*key.Float64(3)) / 4),
 	}
+	// Few tokens and few probabilities, so that two models' lists overlap and tie.
+	for k, first := 0, key.Uint64(4)%8; k < 5; k++ {
+		o.TopK = append(o.TopK, event.TokenProb{
+			Token: event.Token((first + uint64(k)*3) % 8), Logprob: -0.5*float32(k) - float32(key.Uint64(5)%3),
+		})
+	}
+	return o
 }
 
 // Models returns n different models.

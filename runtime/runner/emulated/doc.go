@@ -7,5 +7,6 @@
 // before, or on how often it is asked; and an end of text never comes by chance.
 //
 // Read runner.go, then law.go (signals as the embedded family gives them; the
-// measurement is law.csv and table.go) and recording.go (a session's own).
+// measurement is law.csv and table.go), recording.go (a session's own), scores.go
+// (what heads said of them) and order.go (its requests without end).
 package emulated

@@ -14,20 +14,22 @@ import (
 	"tokenrouter/runtime/tape"
 )
 
-// MaxRows is how many rows of a session a Recording keeps. One takes 80 bytes,
-// so all take 168 MB, and up to twice that while they are read.
+// MaxRows is how many rows of a session a Recording keeps. One takes 88 bytes,
+// so all take 185 MB, and up to twice that while they are read.
 const MaxRows = 1 << 21
 
 // Recording repeats what the models of a session said, by request, position and
-// model. Where a model was never asked (another router, another batching policy
-// after a cancel) one of its other rows is drawn, and counted; a text whose
-// recorded end is reached that way ends there.
+// model, and what its heads said of that. Where a model was never asked (another
+// router, another batching policy after a cancel) one of its other rows is drawn, and
+// counted; a text whose recorded end is reached that way ends there.
 type Recording struct {
 	seed    uint64
 	models  [][]said               // by request and position
 	begin   []map[event.ReqID]int  // where a request's rows begin
 	eos     []event.Token          // that end texts in this session
 	ends    map[event.ReqID]ending // of texts that a model ended
+	heads   []string               // with a score; said.head counts them from 1
+	scores  map[pool][]float32     // by request and position
 	leftOut uint64
 	missing atomic.Uint64
 }
@@ -38,7 +40,9 @@ type said struct {
 	pos                                  int32
 	token                                event.Token
 	entropy, norm, top1, top2, logsumexp float32
-	listed                               int32
+	score                                float32 // of head
+	head                                 int16   // 0: none that is known
+	listed                               int16
 	top                                  [topN]event.TokenProb
 }
 
@@ -49,13 +53,13 @@ type ending struct {
 }
 
 // NewRecording reads the records of a session of a number of models. Seed is for
-// what has to be drawn.
-func NewRecording(records iter.Seq2[tape.Record, error], models int, seed uint64) (*Recording, error) {
+// what has to be drawn, head for whose scores are recorded; nil keeps no scores.
+func NewRecording(records iter.Seq2[tape.Record, error], models int, seed uint64, head HeadOf) (*Recording, error) {
 	r := &Recording{
 		seed: seed, models: make([][]said, models), begin: make([]map[event.ReqID]int, models),
-		ends: map[event.ReqID]ending{},
+		ends: map[event.ReqID]ending{}, scores: map[pool][]float32{},
 	}
-	read := reader{Recording: r, running: make([]*event.Batch, models), length: map[event.ReqID]int{}}
+	read := reader{Recording: r, headOf: head, running: make([]*event.Batch, models), length: map[event.ReqID]int{}}
 	for rec, err := range records {
 		if err == nil {
 			err = read.record(&rec)
@@ -69,6 +73,7 @@ func NewRecording(records iter.Seq2[tape.Record, error], models int, seed uint64
 	}
 	for m := range r.models {
 		r.sort(m)
+		r.pool(m)
 	}
 	for id, n := range read.length {
 		r.end(id, n-1)
@@ -79,6 +84,7 @@ func NewRecording(records iter.Seq2[tape.Record, error], models int, seed uint64
 // reader pairs the batches of a session with what came of them.
 type reader struct {
 	*Recording
+	headOf  HeadOf
 	running []*event.Batch
 	length  map[event.ReqID]int // of texts that ended with a stop
 	rows    int
@@ -136,7 +142,8 @@ func (r *reader) step(rec *tape.Record) error {
 			req: row.Req, pos: int32(row.Start + len(row.Tokens)), token: o.Token,
 			entropy: o.Entropy, norm: o.EntropyNorm, top1: o.Top1, top2: o.Top2, logsumexp: o.LogSumExp,
 		}
-		s.listed = int32(copy(s.top[:], o.TopK))
+		s.listed = int16(copy(s.top[:], o.TopK))
+		s.score, s.head = r.score(&step.Rows[k-1])
 		r.models[rec.Core] = append(r.models[rec.Core], s)
 	}
 	return nil
@@ -199,8 +206,8 @@ func (r *Recording) Rows(model int) int { return len(r.models[model]) }
 // LeftOut is how many rows the session has beyond MaxRows.
 func (r *Recording) LeftOut() uint64 { return r.leftOut }
 
-// Missing is how many answers so far were drawn because the session has none for
-// their place.
+// Missing is how many answers so far, or scores of recorded ones, were drawn because
+// the session has none for their place.
 func (r *Recording) Missing() uint64 { return r.missing.Load() }
 
 // Answer implements Tokens.
@@ -246,7 +253,7 @@ func (r *Recording) draw(model int, id event.ReqID, pos int) (event.Output, erro
 		return event.Output{}, fmt.Errorf("request %d at position %d: the recording has no answer of model %d at all; repeat it under a router that asks the same models", id, pos, model)
 	}
 	r.missing.Add(1)
-	s := r.ordinary(rows, rng.Key{Seed: r.seed, Req: uint64(id), Pos: pos, Model: model, Purpose: drawMissing})
+	s := r.instead(model, id, pos)
 	if s == nil {
 		return event.Output{}, fmt.Errorf("request %d at position %d: all that model %d says in the recording is the end of a text", id, pos, model)
 	}
@@ -255,6 +262,11 @@ func (r *Recording) draw(model int, id event.ReqID, pos int) (event.Output, erro
 		say(&o, end.token)
 	}
 	return o, nil
+}
+
+// instead is the row that answers for one that was not recorded.
+func (r *Recording) instead(model int, id event.ReqID, pos int) *said {
+	return r.ordinary(r.models[model], rng.Key{Seed: r.seed, Req: uint64(id), Pos: pos, Model: model, Purpose: drawMissing})
 }
 
 // ordinary draws a row that does not end a text, nil if there is none.

@@ -87,7 +87,7 @@ func short() *story {
 
 func record(t *testing.T, s *story) *Recording {
 	t.Helper()
-	r, err := NewRecording(s.all(), 2, 5)
+	r, err := NewRecording(s.all(), 2, 5, byName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestRecordingRefused(t *testing.T) {
 	for want, s := range map[string]*story{
 		"not the one that runs there": broken, "of subserver 2": strange, "no row": {},
 	} {
-		if _, err := NewRecording(s.all(), 2, 1); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewRecording(s.all(), 2, 1, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -183,7 +183,7 @@ func TestRecordingRefused(t *testing.T) {
 		}
 	}
 	cut := func(yield func(tape.Record, error) bool) { yield(tape.Record{}, errors.New("unreadable")) }
-	if _, err := NewRecording(cut, 2, 1); err == nil || err.Error() != "unreadable" {
+	if _, err := NewRecording(cut, 2, 1, nil); err == nil || err.Error() != "unreadable" {
 		t.Error(err)
 	}
 }
@@ -195,7 +195,7 @@ func BenchmarkRecording(b *testing.B) {
 			s.step(1, id+1, pos+2, event.Token(pos))
 		}
 	}
-	r, err := NewRecording(s.all(), 2, 5)
+	r, err := NewRecording(s.all(), 2, 5, byName)
 	if err != nil {
 		b.Fatal(err)
 	}

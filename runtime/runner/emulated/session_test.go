@@ -184,7 +184,7 @@ func TestRepeated(t *testing.T) {
 	recs := run(t, "random", 12, true, func(i int) runner.Runner { return native.New(load(t, names[i]), i) })
 	want := read(recs)
 	repeat := func(router string) (answers, *emulated.Recording) {
-		said, err := emulated.NewRecording(seq(recs), 2, 3)
+		said, err := emulated.NewRecording(seq(recs), 2, 3, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

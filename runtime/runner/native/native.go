@@ -25,6 +25,8 @@ type Runner struct {
 	vocab int // tokens below it may be drawn
 	draw  vec.Sampler
 	again *model.Workspace // of a row whose logits are wanted after all; nil until then
+	step  uint64           // number of the last step
+	asked uint64           // step whose logits were last asked for, 0 if none were
 }
 
 // Options say what a runner may use. The zero value is a runner whose memory
@@ -85,6 +87,8 @@ func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([
 	if err := ctx.Err(); err != nil {
 		return out, err
 	}
+	r.step++
+	keep := r.keeps()
 	r.rows = r.rows[:0]
 	for i := range b.Rows {
 		row := &b.Rows[i]
@@ -94,7 +98,7 @@ func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([
 		}
 		r.rows = append(r.rows, model.Row{
 			Blocks: blocks, Start: row.Start, Tokens: row.Tokens,
-			Signals: row.Sample, Hidden: row.Sample, Logits: row.Sample && !greedy(&row.Sampling),
+			Signals: row.Sample, Hidden: row.Sample, Logits: row.Sample && (keep || !greedy(&row.Sampling)),
 		})
 	}
 	if err := r.model.Forward(r.ws, r.pool, r.rows); err != nil {
@@ -117,6 +121,7 @@ func (r *Runner) Run(ctx context.Context, b *event.Batch, out []event.Output) ([
 		}
 		out = append(out, o)
 		e.hidden = append(e.hidden[:0], r.ws.Hidden(i)...)
+		e.sampled(r.step, i, row)
 	}
 	return out, nil
 }

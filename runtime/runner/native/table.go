@@ -12,6 +12,7 @@ type entry struct {
 	blocks []event.Block // where its KV is, from position 0 on
 	n      int           // positions in it
 	hidden []float32
+	newest newest
 }
 
 // place brings a request's table up to date with a row and returns it. A
@@ -70,7 +71,7 @@ func (r *Runner) takeEntry() *entry {
 func (r *Runner) Free(id event.ReqID) {
 	if e := r.reqs[id]; e != nil {
 		delete(r.reqs, id)
-		e.blocks, e.n, e.hidden = e.blocks[:0], 0, e.hidden[:0]
+		e.blocks, e.n, e.hidden, e.newest = e.blocks[:0], 0, e.hidden[:0], newest{}
 		r.spare = append(r.spare, e)
 	}
 }

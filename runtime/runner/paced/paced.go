@@ -172,6 +172,9 @@ func New(run runner.Runner, pacer *Pacer, model int) *Runner {
 	return &Runner{Runner: run, pacer: pacer, model: model}
 }
 
+// Unwrap is the runner that is paced.
+func (r *Runner) Unwrap() runner.Runner { return r.Runner }
+
 // Timing says how long a step executed and when it was over, as the profile has
 // it.
 type Timing struct {

@@ -1,0 +1,5 @@
+//go:build race && !soak
+
+package live_test
+
+const algoProblems = 1

@@ -30,14 +30,14 @@ type room struct {
 }
 
 var house = []room{
-	{0, []string{"kernels/cpu", "kernels/mem", "kernels", "kernels/vec", "kernels/matmul", "kernels/team", "kernels/limits"}},
+	{0, []string{"kernels/cpu", "kernels/mem", "kernels", "kernels/vec", "kernels/matmul", "kernels/gemm", "kernels/team", "kernels/limits"}},
 	{0, []string{"runtime/event"}},
 	{0, []string{"runtime/rng"}},
 	{0, []string{"runtime/text"}},
 	{0, []string{"runtime/guard"}},
 	{1, []string{
 		"runtime/model/tensor", "runtime/model/gguf", "runtime/model/safetensors", "runtime/model/tokenizer/template", "runtime/model/tokenizer",
-		"runtime/model/family", "runtime/model/checkpoint", "runtime/model", "runtime/model/synth", "runtime/model/tiny", "runtime/model/bench",
+		"runtime/model/family", "runtime/model/checkpoint", "runtime/model", "runtime/model/synth", "runtime/model/tiny", "runtime/model/train", "runtime/model/bench",
 	}},
 	{1, []string{"runtime/tape"}},
 	{1, []string{"runtime/kv"}},
@@ -48,13 +48,14 @@ var house = []room{
 	{2, []string{"runtime/metrics"}},
 	{3, []string{"runtime/fabric"}},
 	{3, []string{"runtime/ladder"}},
+	{3, []string{"runtime/frontier"}},
 	{4, []string{"runtime/sim"}},
 	{4, []string{"runtime/runner", "runtime/runner/..."}},
-	{4, []string{"scripting/near", "scripting", "scripting/..."}},
+	{4, []string{"scripting/near", "scripting/api", "scripting", "scripting/..."}},
 	{4, []string{"sessions/format", "sessions/store"}},
 	{4, []string{"sessions/rows"}},
 	{4, []string{"sessions/tapetest"}},
-	{5, []string{"algos/reference", "algos", "algos/..."}},
+	{5, []string{"algos/reference", "algos", "algos/head/shipped", "algos/head", "algos/head/pair", "algos/head/dataset", "algos/head/eval", "algos/..."}},
 	{5, []string{"runtime/telemetry", "runtime/live"}},
 	{6, []string{"sessions/replay"}},
 	{6, []string{"sessions/compare"}},

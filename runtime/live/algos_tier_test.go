@@ -4,7 +4,7 @@ package live_test
 
 import "tokenrouter/runtime/event"
 
-const algoBlocks = 1
+const algoProblems, algoBlocks = 6, 1
 
 var threeModels = []string{"tiny-37k", "tiny-114k", "tiny-842k"}
 

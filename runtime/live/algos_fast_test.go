@@ -1,5 +1,0 @@
-//go:build !race && !soak
-
-package live_test
-
-const algoProblems = 6
